@@ -68,7 +68,9 @@ test('a simulated follower that obeys a recall sends the requests of a real one'
   await hub.serve(FIRST)
   await hub.publish()
   for (const pull of [async () => real.pull(), async () => simulated.pull(never())]) await pull()
-  await hub.store.decisions.recall(recallIn(newRecall(['a'.repeat(64)], 'it is bad', '2026-06-15T12:00:00.000Z'), []))
+  const at = '2026-06-15T12:00:00.000Z'
+  const recall = recallIn(newRecall(['a'.repeat(64)], 'it is bad', at), [])
+  await hub.store.decisions.recall(recall, { at, by: 'person', decision: 'disable' })
   await hub.publish()
 
   const asReal = await requestsOf(server, async () => real.pull())

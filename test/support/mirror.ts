@@ -118,7 +118,7 @@ export class Mirror implements AsyncDisposable {
   async approve(id: string, path: string): Promise<boolean> {
     const snapshot = this.daemon.registry.catalog.snapshots.find(({ source }) => source === id)
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
-    return this.daemon.parts.mcpDecisions.approve(idOf(id), path, (skill && declarationOf(skill)) ?? 'none')
+    return this.daemon.parts.mcpDecisions.approve(idOf(id), path, (skill && declarationOf(skill)) ?? 'none', 'ada')
   }
 
   /** Resolves when a line with this event was logged `times` times. */

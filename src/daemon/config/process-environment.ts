@@ -31,6 +31,12 @@ export function userName(): string {
   }
 }
 
+/** The name of the person at this process: the user who called sudo, where root is only borrowed. */
+export function personName(): string {
+  const caller = process.env['SUDO_USER']
+  return process.getuid?.() === 0 && caller !== undefined && caller !== '' ? caller : userName()
+}
+
 /**
  * Makes Node start more threads for the disk and for name lookups, unless the operator sets the number. Each name that
  * a resolver does not answer occupies one, up to half of them. It has no effect if Node has started its threads

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { sourceNamed, sourcesNamed } from '../config/named-sources.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import type { ControlHandler, ControlHandlers } from './control-server.ts'
-import { expectConfig, expectMode } from './same-config.ts'
+import { expectConfig, expectMode, personIn } from './same-config.ts'
 
 /** A request as a client sends it. */
 export interface RequestType<Sent, Answer, Event> {
@@ -38,6 +38,12 @@ export interface Exchange<Event> {
   readonly signal: AbortSignal
 }
 
+/** The way back to the client, and who is there. */
+interface Asked<Event> extends Exchange<Event> {
+  /** The person at the client, for the history of decisions. */
+  readonly by: string
+}
+
 interface Definition<Parts, Sent, Params, In, Answer, EventIn, Event> {
   readonly name: string
   /**
@@ -50,7 +56,7 @@ interface Definition<Parts, Sent, Params, In, Answer, EventIn, Event> {
   readonly params: ParamsForm<Sent, Params>
   readonly answer: z.ZodType<Answer, In>
   readonly event?: z.ZodType<Event, EventIn>
-  readonly run: (parts: Parts, params: Params, exchange: Exchange<EventIn>) => Promise<In>
+  readonly run: (parts: Parts, params: Params, asked: Asked<EventIn>) => Promise<In>
 }
 
 /** Defines a request once, for the processes that send it and for those that answer it. */
@@ -69,7 +75,7 @@ export function defineRequest<Parts, Sent, Params, In, Answer, EventIn = never, 
       const { config } = parts
       if (checks === 'config') expectConfig(sent, config)
       if (checks !== 'nothing') expectMode(sent, config)
-      return run(parts, params.read(sent, config), exchange)
+      return run(parts, params.read(sent, config), { ...exchange, by: personIn(sent) })
     },
   }
 }

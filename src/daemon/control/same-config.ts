@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { configText } from '../config/config.ts'
 import type { Config, Mode } from '../config/config.ts'
+import { personName } from '../config/process-environment.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 
 export const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
@@ -27,9 +28,16 @@ export function expectMode(params: unknown, config: Config): void {
 }
 
 /** The params with which a client describes itself in each request. */
-export function aboutClient(config: Config): { readonly config: string; readonly mode: Mode } {
-  return { config: configDigest(config), mode: config.mode }
+export function aboutClient(config: Config): { readonly config: string; readonly mode: Mode; readonly user: string } {
+  return { config: configDigest(config), mode: config.mode, user: personName() }
 }
+
+/** The person at the client, as it says; who may open the socket may decide anyway. */
+export function personIn(params: unknown): string {
+  return PERSON.safeParse(params).data?.user ?? personName()
+}
+
+const PERSON = z.object({ user: z.string().min(1).max(256) })
 
 function clientOf(params: unknown): z.infer<typeof CLIENT> {
   const { data, success } = CLIENT.safeParse(params)

@@ -21,12 +21,16 @@ export interface DecisionDetails {
   /** The tag object, if the ref is an annotated tag. */
   readonly tag?: string | undefined
   readonly hold?: HoldDetails
+  /** The person who decides. */
+  readonly by?: string | undefined
 }
 
 /** The details of a hold, as the operator gave them. */
 export interface HoldDetails {
   readonly reason?: string | undefined
   readonly noPoll?: boolean | undefined
+  /** The person who decides. */
+  readonly by?: string | undefined
 }
 
 /** The facts that a decision depends on. */

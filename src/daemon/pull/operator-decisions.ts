@@ -1,5 +1,6 @@
 import type { Registry } from '../../serve/registry.ts'
 import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
+import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { withRingHold, type Hold, type SourceDecision, type SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -55,34 +56,38 @@ export class OperatorDecisions {
     // A running pull would follow the previous decision.
     await puller.stop(id)
     const situation = { ...this.#situation(id), ...named }
-    const decision = await store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
-    const { commit, tag } = named
+    const { commit, tag, hold, by } = named
+    const decider = byPerson(by, situation.now)
+    const decided = { ...decider, decision: verb, source: id, commit, reason: hold?.reason }
+    const decision = await store.decisions.change(id, (before) => decisionAfter(verb, before, situation), decided)
     const about = { ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
     log.info('decided', { source: id, decision: verb, ...about, ...(verb === 'hold' && loggedHold(decision.hold)) })
     return decision
   }
 
   /** Keeps a ring from taking anything of a source from now on. */
-  async holdRing(id: SourceId, ring: string, { reason }: HoldDetails): Promise<Hold> {
+  async holdRing(id: SourceId, ring: string, { reason, by }: HoldDetails): Promise<Hold> {
     const hold = { ...(reason !== undefined && { reason }), at: this.#parts.clock.now().toISOString() }
-    await this.#changeRing(id, ring, hold)
+    await this.#changeRing(id, ring, hold, by)
     return hold
   }
 
   /** Lets a ring take new commits of a source again. */
-  async releaseRing(id: SourceId, ring: string): Promise<void> {
+  async releaseRing(id: SourceId, ring: string, by?: string): Promise<void> {
     if (this.#parts.store.decisions.of(id).ringHolds?.[ring] === undefined)
       throw new OperatorError(
         'nothing-to-decide',
         `"${id}" is not held in the ring "${ring}"; skillsyncd status --rings shows all`,
       )
-    await this.#changeRing(id, ring, undefined)
+    await this.#changeRing(id, ring, undefined, by)
   }
 
-  async #changeRing(id: SourceId, ring: string, hold: Hold | undefined): Promise<void> {
-    const { store, log, served } = this.#parts
-    await store.decisions.change(id, (decision) => withRingHold(decision, ring, hold))
-    log.info('decided', { source: id, ring, decision: hold === undefined ? 'release' : 'hold', ...loggedHold(hold) })
+  async #changeRing(source: SourceId, ring: string, hold: Hold | undefined, by: string | undefined): Promise<void> {
+    const { store, log, served, clock } = this.#parts
+    const decision = hold === undefined ? 'release' : 'hold'
+    const decided = { ...byPerson(by, clock.now()), decision, source, ring, reason: hold?.reason } as const
+    await store.decisions.change(source, (before) => withRingHold(before, ring, hold), decided)
+    log.info('decided', { source, ring, decision, ...loggedHold(hold) })
     // The promotions look again.
     served.serve()
   }
@@ -95,12 +100,13 @@ export class OperatorDecisions {
     id: SourceId,
     path: string,
     disabled: boolean,
-    { sourceOnly = false, reason }: DisablingDetails = {},
+    { sourceOnly = false, reason, by }: Disabling = {},
   ): Promise<Disablement> {
-    const { store, log, served } = this.#parts
+    const { store, log, served, clock } = this.#parts
     const snapshots = [...served.current, ...served.currentInRings].map(({ snapshot }) => snapshot)
     const before = store.decisions.outOfService
-    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly, reason })
+    const decider = byPerson(by, clock.now())
+    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly, reason, decider })
     if (isNew && disabled) await followDisabled(snapshots, this.#parts)
     await served.serveInSlices()
     if (isNew)
@@ -141,6 +147,11 @@ export interface DisablingDetails {
   /** Skills with the same content in other sources stay in service. */
   readonly sourceOnly?: boolean | undefined
   readonly reason?: string | undefined
+}
+
+interface Disabling extends DisablingDetails {
+  /** The person who decides. */
+  readonly by?: string | undefined
 }
 
 /** A hold in the log, which has its own time. */

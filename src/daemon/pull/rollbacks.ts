@@ -1,3 +1,4 @@
+import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -43,8 +44,11 @@ export class Rollbacks {
   }
 
   /** Returns the effect on each source. The signal aborts only before the first source is changed. */
-  async to(target: RollbackTarget, signal: AbortSignal): Promise<readonly RolledBack[]> {
-    const { store, served, puller } = this.#parts
+  async to(
+    { by, ...target }: RollbackTarget & Pick<HoldDetails, 'by'>,
+    signal: AbortSignal,
+  ): Promise<readonly RolledBack[]> {
+    const { store, served, puller, clock } = this.#parts
     using _lease = store.objects.lease()
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
@@ -63,7 +67,8 @@ export class Rollbacks {
       const from = served.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
       const after = (before: SourceDecision): SourceDecision => decisionAfterRollback(before, from, to)
-      done.push({ source: id, from, to, decision: await store.decisions.change(id, after) })
+      const decided = { ...byPerson(by, clock.now()), decision: 'rollback', source: id, commit: to.commit } as const
+      done.push({ source: id, from, to, decision: await store.decisions.change(id, after, decided) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
     // A change that must reach the disk is not interrupted.
@@ -88,7 +93,9 @@ export class Rollbacks {
     await this.#expectWhole(new Map([[source, taken]]), signal)
     // A running pull would publish another revision.
     await puller.stop(source)
-    const decision = await store.decisions.change(source, decisionOf)
+    const { by, reason } = details
+    const decided = { ...byPerson(by, clock.now()), decision: 'hold', source, commit: to, reason } as const
+    const decision = await store.decisions.change(source, decisionOf, decided)
     log.info('decided', { source, decision: 'hold', ...loggedHold(decision.hold) })
     if (taken.held.snapshot === served.currentOf(source)?.held.snapshot) return decision
     const isForAllRings = known !== undefined && decision.ringHolds === undefined

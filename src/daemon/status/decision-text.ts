@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Decided } from '../../sync/model/decisions/decided.ts'
 import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { KeptVersion, Standing } from '../../sync/model/skill.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
@@ -13,6 +14,17 @@ export function decisionTexts({ hold, skipped, approved }: SourceDecision, sourc
   if (skipped?.by === 'reject') texts.push(`rejected ${skipped.commit}, which is skipped`)
   if (approved !== undefined) texts.push(`approved ${approved.commit}, which is served as soon as upstream leads to it`)
   return texts
+}
+
+/** A decision of the history, on one line. */
+export function decidedText({ by, who, decision, source, ring, skill, commit, forFollowers, reason }: Decided): string {
+  const about = [source, skill].filter((part) => part !== undefined).join('/')
+  const inRing = ring === undefined ? '' : ` in the ring ${ring}`
+  const at = commit === undefined ? '' : ` at ${commit}`
+  const reach = forFollowers === true ? ', for all followers' : ''
+  const decider = by === 'scan' ? 'a scan' : `${by === 'hub' ? 'the hub ' : ''}${who ?? 'a person'}`
+  const why = reason === undefined ? '' : `: ${reason}`
+  return printableLine(`${decision} ${about}${inRing}${at} by ${decider}${reach}${why}`)
 }
 
 /** A hold, with the command that ends it. `released`: the source, as that command names it. */

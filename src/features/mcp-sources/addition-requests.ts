@@ -51,8 +51,8 @@ export const resolveRequest = defineRequest({
   name: 'resolve',
   params: paramsOfSource({ template: z.string(), values: VALUES, isUnverified: z.boolean() }),
   answer: ADDITION,
-  run: async ({ mcpDecisions }: AdditionParts, { source, ...resolving }, { signal }) =>
-    mcpDecisions.additions.resolve(source, resolving, signal),
+  run: async ({ mcpDecisions }: AdditionParts, { source, ...resolving }, { signal, by }) =>
+    mcpDecisions.additions.resolve(source, { ...resolving, by }, signal),
 })
 
 /** Adds a skill that is not listed, by its URI. */
@@ -61,8 +61,8 @@ export const addUriRequest = defineRequest({
   isForLeader: true,
   params: paramsOfSource({ uri: z.string(), isUnverified: z.boolean() }),
   answer: ADDITION,
-  run: async ({ mcpDecisions }: AdditionParts, { source, ...named }, { signal }) =>
-    mcpDecisions.additions.add(source, named, signal),
+  run: async ({ mcpDecisions }: AdditionParts, { source, ...named }, { signal, by }) =>
+    mcpDecisions.additions.add(source, { ...named, by }, signal),
 })
 
 /** Has the files of a skill measured from now on: its server does not declare their sizes. */
@@ -71,8 +71,8 @@ export const measureRequest = defineRequest({
   isForLeader: true,
   params: paramsOfSource({ path: z.string() }),
   answer: z.object({}),
-  async run({ mcpDecisions }: AdditionParts, { source, path }) {
-    await mcpDecisions.additions.measure(source, path)
+  async run({ mcpDecisions }: AdditionParts, { source, path }, { by }) {
+    await mcpDecisions.additions.measure(source, path, by)
     return {}
   },
 })
@@ -83,5 +83,6 @@ export const removeUriRequest = defineRequest({
   isForLeader: true,
   params: paramsOfSource({ uri: z.string() }),
   answer: ADDITION,
-  run: async ({ mcpDecisions }: AdditionParts, { source, uri }) => mcpDecisions.additions.remove(source, uri),
+  run: async ({ mcpDecisions }: AdditionParts, { source, uri }, { by }) =>
+    mcpDecisions.additions.remove(source, uri, by),
 })

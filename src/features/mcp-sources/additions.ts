@@ -1,9 +1,9 @@
 import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { userName } from '../../daemon/config/process-environment.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
+import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
@@ -28,6 +28,11 @@ export interface AdditionsParts extends Pick<DaemonContext, 'store' | 'clock' | 
 }
 
 /** A template of a server with its values. */
+interface Deciding {
+  /** The person who decides. */
+  readonly by: string
+}
+
 interface FilledTemplate {
   readonly template: string
   readonly values: Readonly<Record<string, string>>
@@ -65,32 +70,32 @@ export class Additions {
   /** Adds the skill that a filled-in template identifies. */
   async resolve(
     id: SourceId,
-    { template, values, isUnverified }: FilledTemplate,
+    { template, values, isUnverified, by }: FilledTemplate & Deciding,
     signal: AbortSignal,
   ): Promise<Addition> {
     const read = readTemplate(template)
     const made = read.ok ? expandTemplate(read.template, new Map(Object.entries(values))) : read
     if (!made.ok) throw new OperatorError('template-refused', `Cannot resolve ${shownValue(template)}: ${made.why}`)
-    return this.add(id, { uri: made.uri, isUnverified }, signal)
+    return this.add(id, { uri: made.uri, isUnverified, by }, signal)
   }
 
   /** Adds the skill at a URI, if the server has one there that is not known yet. */
-  async add(id: SourceId, named: NamedSkill, signal: AbortSignal): Promise<Addition> {
+  async add(id: SourceId, { by, ...named }: NamedSkill & Deciding, signal: AbortSignal): Promise<Addition> {
     const source = this.#sourceOf(id)
     const { uri } = named
     const path = expectNew(named, source, this.#parts.currentOf(id)?.snapshot.skills)
     const { entry, findings = [] } = await this.#serverOf(source).find(named, signal)
     if (entry === undefined) throw refusal(uri, findings.map(({ message }) => message).join('; '))
     const { store, clock, log, pull } = this.#parts
-    const naming = { at: clock.now().toISOString(), by: userName() }
-    await store.decisions.name(id, uri, { ...naming, ...(named.isUnverified && { unverified: true }) })
+    const naming = { at: clock.now().toISOString(), by, ...(named.isUnverified && ({ unverified: true } as const)) }
+    await store.decisions.name(id, uri, naming, byPerson(by, clock.now()))
     log.info('skill-named', { source: id, uri, unverified: named.isUnverified })
     await pull(id)
     return this.#additionAt(source, path, uri)
   }
 
   /** Has the files of a skill read, now and at each change, to learn the sizes that its server does not declare. */
-  async measure(id: SourceId, path: string): Promise<void> {
+  async measure(id: SourceId, path: string, by: string): Promise<void> {
     const { store, clock, log, pull, currentOf } = this.#parts
     this.#serverOf(this.#sourceOf(id))
     const snapshot = currentOf(id)?.snapshot
@@ -100,17 +105,18 @@ export class Additions {
       throw new OperatorError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
     const { uri } = skill.upstream
     const known = store.decisions.namings.get(id)?.get(uri)
-    const decided = { at: clock.now().toISOString(), by: userName(), measured: true } as const
-    await store.decisions.name(id, uri, { ...decided, ...(known?.unverified && { unverified: true }) })
+    const decided = { at: clock.now().toISOString(), by, measured: true } as const
+    const naming = { ...decided, ...(known?.unverified && ({ unverified: true } as const)) }
+    await store.decisions.name(id, uri, naming, byPerson(by, clock.now()))
     log.info('skill-measured', { source: id, uri })
     await pull(id)
   }
 
   /** Removes an addition. Skills that the server lists itself stay. */
-  async remove(id: SourceId, uri: string): Promise<Addition> {
+  async remove(id: SourceId, uri: string, by: string): Promise<Addition> {
     const source = this.#sourceOf(id)
-    const { store, log, pull } = this.#parts
-    const isNew = await store.decisions.name(id, uri, undefined)
+    const { store, clock, log, pull } = this.#parts
+    const isNew = await store.decisions.name(id, uri, undefined, byPerson(by, clock.now()))
     if (!isNew) {
       const why = source.uris.some((named) => named.uri === uri) ? 'the configuration names it' : 'no operator added it'
       throw new OperatorError('nothing-to-decide', `Cannot remove ${shownValue(uri)} from "${id}": ${why}`)

@@ -32,7 +32,7 @@ export const approveSkillRequest = defineRequest({
   isForLeader: true,
   params: paramsOfSource({ path: z.string(), declaration: z.string() }),
   answer: z.object({ isNew: z.boolean() }),
-  run: async ({ mcpDecisions }: FileParts, { source, path, declaration }) => ({
-    isNew: await mcpDecisions.approve(source, path, declaration),
+  run: async ({ mcpDecisions }: FileParts, { source, path, declaration }, { by }) => ({
+    isNew: await mcpDecisions.approve(source, path, declaration, by),
   }),
 })

@@ -1,7 +1,7 @@
-import { userName } from '../../daemon/config/process-environment.ts'
 import type { DaemonCore } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { declarationOf } from '../../sync/model/decisions/approvals.ts'
+import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
@@ -66,7 +66,7 @@ export class McpDecisions {
   }
 
   /** Approves a skill as it was declared when it was reviewed. False if it was already approved. */
-  async approve(id: SourceId, path: string, declaration: string): Promise<boolean> {
+  async approve(id: SourceId, path: string, declaration: string, by: string): Promise<boolean> {
     const { clock, store, log, served } = this.#parts
     const skill = this.#skillAt(id, path)
     if (skill === undefined || declarationOf(skill) !== declaration)
@@ -74,8 +74,9 @@ export class McpDecisions {
         'nothing-to-decide',
         `Cannot approve "${id}/${path}": it changed since it was shown to you`,
       )
-    const approval = { declaration, at: clock.now().toISOString(), by: userName() }
-    const isNew = await store.decisions.approve(id, path, approval)
+    const approval = { declaration, at: clock.now().toISOString(), by }
+    const decided = { ...byPerson(by, clock.now()), decision: 'approve', source: id, skill: path } as const
+    const isNew = await store.decisions.approve(id, path, approval, decided)
     if (!isNew) return false
     served.serve()
     log.info('skill-approved', { source: id, skill: path, digest: skill.digest })

@@ -7,6 +7,7 @@ import type { ContentUseReader, SkillContent } from '../../daemon/runtime/conten
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { Registry } from '../../serve/registry.ts'
+import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { findingDisabled } from '../../sync/model/decisions/disabled-matches.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Skill } from '../../sync/model/skill.ts'
@@ -37,6 +38,8 @@ export interface PromotionRequest {
   readonly ring: string | undefined
   /** True to leave out the minimum age, and all that stops a promotion but a hold of the operator. */
   readonly isForced: boolean
+  /** The person who asks. */
+  readonly by?: string
 }
 
 /** Lets content pass from ring to ring when its time has come. One process of a hub does it for all. */
@@ -64,12 +67,13 @@ export class RingPromotions implements AsyncDisposable {
   }
 
   /** Promotes once, as the operator asks. */
-  async promote({ sources, ring, isForced }: PromotionRequest): Promise<readonly RingPromotion[]> {
+  async promote({ sources, ring, isForced, by }: PromotionRequest): Promise<readonly RingPromotion[]> {
     const named = sources.length === 0 ? undefined : new Set(sources)
     const isMeant = (id: string): boolean => ring === undefined || ring === id
-    return this.#promote(
+    const { store, clock } = this.#parts
+    const promotions = await this.#promote(
       {
-        now: this.#parts.clock.now(),
+        now: clock.now(),
         sources: named,
         isAged: (id) => isForced && isMeant(id),
         stopOf: async (candidate) => {
@@ -80,6 +84,15 @@ export class RingPromotions implements AsyncDisposable {
       },
       'command',
     )
+    for (const { source, ring: id, to } of promotions)
+      await store.decisions.note({
+        ...byPerson(by, clock.now()),
+        decision: 'promote',
+        source,
+        ring: id,
+        commit: to.commit,
+      })
+    return promotions
   }
 
   /** The content of each ring that differs from that of the first; empty without rings. */

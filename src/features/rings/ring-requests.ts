@@ -31,10 +31,10 @@ export const promoteRequest = defineRequest({
     now: z.boolean(),
   }),
   answer: z.array(z.object({ source: z.string(), ring: z.string(), from: z.string().optional(), commit: z.string() })),
-  async run({ config, rings, linked }: RingParts, { sources = [], ring, now }) {
+  async run({ config, rings, linked }: RingParts, { sources = [], ring, now }, { by }) {
     if (ring !== undefined) expectLaterRing(ring, config)
     const named = sources.length === 0 ? [] : sourcesNamed(sources, config)
-    const promotions = await rings.promote({ sources: named, ring, isForced: now })
+    const promotions = await rings.promote({ sources: named, ring, isForced: now, by })
     await linked()
     return promotions.map(({ source, ring: id, from, to }) => ({
       source,

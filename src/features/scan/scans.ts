@@ -177,7 +177,7 @@ export class Scans implements AsyncDisposable {
     const at = clock.now().toISOString()
     let isChanged = false
     for (const [source, changes] of scanChangesOf({ refused: withholds, cleared }, at))
-      isChanged = (await store.decisions.disableByScan(source, changes)) || isChanged
+      isChanged = (await store.decisions.disableByScan(source, changes, at)) || isChanged
     if (isChanged) await served.serveInSlices()
     for (const { source, path: skill } of withholds.slice(0, MOST_LOGGED)) log.warn('scan-withheld', { source, skill })
     for (const { source, path: skill } of cleared.slice(0, MOST_LOGGED)) log.info('scan-cleared', { source, skill })

@@ -69,7 +69,8 @@ export class DecisionFiles {
       const message = `${attempt}; the record of it, "${this.record}", cannot be read either: ${record.why}; restore one of them from a backup, or remove the record to drop all decisions`
       throw new SyncError('store-failed', message, record)
     }
-    if (canonicalJson(textForm(record.written)) === TEXT_OF_NOTHING) return { written: NO_DECISIONS }
+    if (canonicalJson(textForm({ ...record.written, history: [] })) === TEXT_OF_NOTHING)
+      return { written: record.written }
     const message = `${attempt}; the decisions in "${this.record}" hold. To keep them: cp "${this.record}" "${this.file}". To drop them: rm "${this.record}"`
     return { written: record.written, loss: new SyncError('store-failed', message) }
   }
@@ -127,6 +128,7 @@ export const NO_DECISIONS: StoredDecisions = {
   namings: NONE_NAMED,
   recalls: NO_RECALLS,
   obeyed: new Map(),
+  history: [],
 }
 
 /** The form in which the processes of a hub share the decisions. */

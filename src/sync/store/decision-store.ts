@@ -1,6 +1,7 @@
 import { runInSlices } from '../../base/async/cooperative.ts'
 import { withApproval } from '../model/decisions/approvals.ts'
 import type { Approval, Approvals } from '../model/decisions/approvals.ts'
+import { withDecided, type Decided, type Decider } from '../model/decisions/decided.ts'
 import { UNDECIDED } from '../model/decisions/decisions.ts'
 import type { SourceDecision, Decisions } from '../model/decisions/decisions.ts'
 import {
@@ -33,6 +34,8 @@ export interface Disabling {
   readonly snapshots?: readonly Snapshot[]
   readonly sourceOnly?: boolean
   readonly reason?: string | undefined
+  /** For the history. */
+  readonly decider?: Decider
 }
 
 /**
@@ -153,13 +156,30 @@ export class DecisionStore {
     return (await this.#held.read()).sources
   }
 
-  /** Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. */
-  async change(source: SourceId, change: (decision: SourceDecision) => SourceDecision): Promise<SourceDecision> {
+  /** The decisions of the last 90 days, oldest first, as this process last read or wrote them. */
+  get history(): readonly Decided[] {
+    return this.#held.value.history
+  }
+
+  /** Writes to the history a decision that changes none of what this stores. */
+  async note(decided: Decided): Promise<void> {
+    await this.#held.change((before) => ({ after: withHistory(before, decided), result: undefined }))
+  }
+
+  /**
+   * Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. `decided`: as
+   * the history says it; what a pull does by itself is not in there.
+   */
+  async change(
+    source: SourceId,
+    change: (decision: SourceDecision) => SourceDecision,
+    decided?: Decided,
+  ): Promise<SourceDecision> {
     return this.#held.change((before) => {
       const decision = change(before.sources.get(source) ?? UNDECIDED)
       const sources = new Map(before.sources).set(source, decision)
       if (Object.keys(decision).length === 0) sources.delete(source)
-      return { after: { ...before, sources }, result: decision }
+      return { after: withHistory({ ...before, sources }, decided), result: decision }
     })
   }
 
@@ -171,23 +191,40 @@ export class DecisionStore {
     source: SourceId,
     path: string,
     disabled: boolean,
-    { snapshots = [], sourceOnly = false, reason }: Disabling = {},
+    { snapshots = [], sourceOnly = false, reason, decider }: Disabling = {},
   ): Promise<boolean> {
-    return this.#put('disabled', (before) => {
-      if (!disabled) return enabledAt(before, source, path, snapshots)
-      const entry = before.get(source)?.get(path)
-      if (entry !== undefined && entry.scans === undefined) return before
-      const after = disabledEntryOf(source, path, snapshots, sourceOnly)
-      return withEntry(before, source, path, { ...after, ...(reason !== undefined && { reason }) })
-    })
+    const decision = disabled ? 'disable' : 'enable'
+    const decided = decider && ({ ...decider, decision, source, skill: path, reason } as const)
+    return this.#put(
+      'disabled',
+      (before) => {
+        if (!disabled) return enabledAt(before, source, path, snapshots)
+        const entry = before.get(source)?.get(path)
+        if (entry !== undefined && entry.scans === undefined) return before
+        const after = disabledEntryOf(source, path, snapshots, sourceOnly)
+        return withEntry(before, source, path, { ...after, ...(reason !== undefined && { reason }) })
+      },
+      decided,
+    )
   }
 
   /**
    * Writes what a scan takes out of service, by the folders of the skills, and what it clears; it is written when this
    * returns. Returns true if that is a change.
    */
-  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanChange>): Promise<boolean> {
-    return this.#put('disabled', (before) => scannedEntries(before, source, changes))
+  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanChange>, at: string): Promise<boolean> {
+    return this.#held.change((before) => {
+      const disabled = scannedEntries(before.disabled, source, changes)
+      if (disabled === before.disabled) return { after: before, result: false }
+      let after = { ...before, disabled }
+      for (const skill of changes.keys()) {
+        const [was, is] = [before, after].map((one) => one.disabled.get(source)?.get(skill))
+        if (was === is) continue
+        const decision = (is?.scans?.length ?? 0) > (was?.scans?.length ?? 0) ? 'disable' : 'enable'
+        after = withHistory(after, { at, by: 'scan', decision, source, skill })
+      }
+      return { after, result: true }
+    })
   }
 
   /**
@@ -208,17 +245,20 @@ export class DecisionStore {
   }
 
   /** Writes a recall; it is written when this returns. Returns false if there are too many, and writes nothing. */
-  async recall(recall: RecalledSkill): Promise<boolean> {
+  async recall(recall: RecalledSkill, decided: Decided): Promise<boolean> {
     return this.#held.change((before) => {
       const recalls = withRecall(before.recalls, recall)
-      return { after: recalls === undefined ? before : { ...before, recalls }, result: recalls !== undefined }
+      const isRoom = recalls !== undefined
+      return { after: isRoom ? withHistory({ ...before, recalls }, decided) : before, result: isRoom }
     })
   }
 
   /** Ends a recall here; that is written when this returns. Returns true if that is a change. */
-  async revoke(id: string, at: string): Promise<boolean> {
-    return this.#put('recalls', (before) =>
-      before.get(id)?.revoked === undefined ? withRevoked(before, id, at) : before,
+  async revoke(id: string, decided: Decided): Promise<boolean> {
+    return this.#put(
+      'recalls',
+      (before) => (before.get(id)?.revoked === undefined ? withRevoked(before, id, decided.at) : before),
+      decided,
     )
   }
 
@@ -242,37 +282,41 @@ export class DecisionStore {
     return this.#held.change((before) => {
       const recalls = withList(before.recalls, told, source)
       const obeyed = new Map(before.obeyed).set(obeyedKey(follower, source.log), list)
-      const fresh = [...recalls.values()].filter(
-        ({ id, revoked }) => revoked === undefined && !isInForce(before.recalls.get(id)),
-      )
-      return { after: { ...before, recalls, obeyed }, result: fresh }
+      const changed = [...recalls.values()].filter((one) => isInForce(one) !== isInForce(before.recalls.get(one.id)))
+      const after = changed
+        .map((recall) => obeyedOne(recall, source.log))
+        .reduce(withHistory, { ...before, recalls, obeyed })
+      return { after, result: changed.filter(isInForce) }
     })
   }
 
   /**
    * Writes or withdraws the approval of a skill; it is written when this returns. Returns true if that is a change.
    */
-  async approve(source: SourceId, path: string, approval: Approval | undefined): Promise<boolean> {
-    return this.#put('approvals', (before) => withApproval(before, source, path, approval))
+  async approve(source: SourceId, path: string, approval: Approval | undefined, decided?: Decided): Promise<boolean> {
+    return this.#put('approvals', (before) => withApproval(before, source, path, approval), decided)
   }
 
   /**
    * Writes or removes the naming of a skill by its URI; it is written when this returns. Returns true if that is a
    * change.
    */
-  async name(source: SourceId, uri: string, naming: Naming | undefined): Promise<boolean> {
-    return this.#put('namings', (before) => withNaming(before, source, uri, naming))
+  async name(source: SourceId, uri: string, naming: Naming | undefined, decider?: Decider): Promise<boolean> {
+    const decision = naming === undefined ? 'remove' : 'add'
+    const decided = decider && ({ ...decider, decision, source, skill: uri } as const)
+    return this.#put('namings', (before) => withNaming(before, source, uri, naming), decided)
   }
 
   async #put<Part extends keyof StoredDecisions>(
     part: Part,
     change: (before: StoredDecisions[Part]) => StoredDecisions[Part],
+    decided: Decided | undefined,
   ): Promise<boolean> {
     return this.#held.change((before) => {
       const after = change(before[part])
       return after === before[part]
         ? { after: before, result: false }
-        : { after: { ...before, [part]: after }, result: true }
+        : { after: withHistory({ ...before, [part]: after }, decided), result: true }
     })
   }
 
@@ -283,6 +327,19 @@ export class DecisionStore {
   async mend(): Promise<boolean> {
     return this.#held.mend()
   }
+}
+
+function withHistory(decisions: StoredDecisions, decided: Decided | undefined): StoredDecisions {
+  return decided === undefined ? decisions : { ...decisions, history: withDecided(decisions.history, decided) }
+}
+
+function obeyedOne({ at, by, revoked, places, contents, reason }: RecalledSkill, log: string): Decided {
+  const who = by === undefined ? log : `${by} at ${log}`
+  const [place] = places
+  const about = { source: place?.source, skill: place?.path ?? contents[0] }
+  return revoked === undefined
+    ? { at, by: 'hub', who, decision: 'disable', ...about, reason }
+    : { at: revoked, by: 'hub', who, decision: 'enable', ...about }
 }
 
 function obeyedKey(follower: LogFollower, log: string): string {

@@ -2,6 +2,7 @@ import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { isTexts, parseJson } from '../../base/json-value.ts'
 import type { Approval, Approvals } from '../model/decisions/approvals.ts'
+import { DECISIONS, type Decided } from '../model/decisions/decided.ts'
 import type { SourceDecision, Decisions } from '../model/decisions/decisions.ts'
 import {
   MOST_PLACES,
@@ -26,10 +27,12 @@ export interface StoredDecisions {
   readonly recalls: RecalledSkills
   /** The list of recalls that was obeyed last of each log that is followed, by `obeyedKey`. */
   readonly obeyed: ReadonlyMap<string, string>
+  /** The latest decisions, oldest first, in force or not. Nothing follows from them. */
+  readonly history: readonly Decided[]
 }
 
 /** Returns the JSON form of the decisions, as written to the file. */
-export function textForm({ sources, disabled, approvals, namings, recalls, obeyed }: StoredDecisions): object {
+export function textForm({ sources, disabled, approvals, namings, recalls, obeyed, history }: StoredDecisions): object {
   return {
     sources: Object.fromEntries(sources),
     ...(disabled.size > 0 && { disabled: nest(disabled) }),
@@ -37,6 +40,7 @@ export function textForm({ sources, disabled, approvals, namings, recalls, obeye
     ...(namings.size > 0 && { uris: nest(namings) }),
     ...(recalls.size > 0 && { recalls: Object.fromEntries(recalls) }),
     ...(obeyed.size > 0 && { obeyed: Object.fromEntries(obeyed) }),
+    ...(history.length > 0 && { history }),
   }
 }
 
@@ -55,12 +59,14 @@ export function parseDecisions(text: string): StoredDecisions | undefined {
   const obeyed = isObject(value) ? parseMap(value['obeyed'] ?? {}, isDigestText) : undefined
   if (!isObject(sources) || disabled === undefined || approvals === undefined || namings === undefined) return undefined
   if (recalls === undefined || obeyed === undefined) return undefined
+  const said = isObject(value) ? value['history'] : undefined
+  const history = Array.isArray(said) ? said.filter(isDecided) : []
   const decisions = new Map<SourceId, SourceDecision>()
   for (const [id, decision] of Object.entries(sources)) {
     if (!isSourceId(id) || !isDecision(decision)) return undefined
     decisions.set(id, decision)
   }
-  return { sources: decisions, disabled, approvals, namings, recalls, obeyed }
+  return { sources: decisions, disabled, approvals, namings, recalls, obeyed, history }
 }
 
 /** An unchanged value without recalls is the same one, so that what was derived from it counts. */
@@ -79,6 +85,17 @@ function isRecalledSkill(value: unknown): value is RecalledSkill {
   if (!areTexts || typeof isOwn !== 'boolean' || !isTexts(via) || !isTexts(beside)) return false
   const isFew = Array.isArray(places) && places.length <= MOST_PLACES
   return isFew && places.every(isPlace) && (revoked === undefined || isTime(revoked))
+}
+
+function isDecided(value: unknown): value is Decided {
+  if (!isObject(value)) return false
+  const { at, by, who, decision, source, ring, skill, commit, forFollowers, reason } = value
+  const areTexts = [who, ring, skill, reason].every((text) => text === undefined || typeof text === 'string')
+  const isByOne = by === 'person' || by === 'scan' || by === 'hub'
+  const isOfSource = source === undefined || (typeof source === 'string' && isSourceId(source))
+  const isAtCommit = commit === undefined || (typeof commit === 'string' && isObjectId(commit))
+  const isKnown = DECISIONS.some((one) => one === decision) && (forFollowers ?? true) === true
+  return isTime(at) && isByOne && areTexts && isOfSource && isAtCommit && isKnown
 }
 
 function isDigestText(value: unknown): value is string {

@@ -200,7 +200,11 @@ test('a recall takes out what only later rings still serve, also after upstream 
   await scene.served.sync()
   const before = await listed(late)
 
-  const end = await scene.served.daemon.parts.recalls.recall({ kind: 'skill', source: FX, path: 'alpha' }, 'INC-4711')
+  const end = await scene.served.daemon.parts.recalls.recall(
+    { kind: 'skill', source: FX, path: 'alpha' },
+    'INC-4711',
+    'ada',
+  )
 
   expect(before).toEqual([ALPHA])
   expect(end).toMatchObject({ isNew: true, count: 1, places: [{ place: 'fx/alpha' }] })
@@ -216,6 +220,7 @@ test('a recall names the content that each ring has of a skill', async () => {
   const { recall } = await scene.served.daemon.parts.recalls.recall(
     { kind: 'skill', source: FX, path: 'alpha' },
     'INC-4711',
+    'ada',
   )
 
   expect(recall.contents).toEqual(expect.arrayContaining([first?.digest, second?.digest]))

@@ -66,20 +66,20 @@ export const decideRequest = defineRequest({
   isForLeader: true,
   params: paramsOfSource(DECISION),
   answer: z.object({ hold: HOLD.exactOptional() }),
-  async run(parts: DecisionParts, { source, ring, reason, noPoll, ...named }, { signal }) {
+  async run(parts: DecisionParts, { source, ring, reason, noPoll, ...named }, { signal, by }) {
     const { config, decisions, rollbacks, linked } = parts
     const { verb, commit } = named
     if (ring !== undefined) {
       expectLaterRing(ring, config)
-      if (verb === 'hold') return { hold: await decisions.holdRing(source, ring, { reason }) }
+      if (verb === 'hold') return { hold: await decisions.holdRing(source, ring, { reason, by }) }
       if (verb !== 'release')
         throw new OperatorError('bad-request', `A ring is held or released, and "${verb}" is neither`)
-      await decisions.releaseRing(source, ring)
+      await decisions.releaseRing(source, ring, by)
       return {}
     }
     if (verb !== 'hold' || commit === undefined)
-      return decisions.decide(source, verb, { ...named, hold: { reason, noPoll } })
-    const decision = await rollbacks.hold(source, commit, { reason, noPoll }, signal)
+      return decisions.decide(source, verb, { ...named, by, hold: { reason, noPoll } })
+    const decision = await rollbacks.hold(source, commit, { reason, noPoll, by }, signal)
     await linked()
     return decision
   },

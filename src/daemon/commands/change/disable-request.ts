@@ -29,8 +29,8 @@ export const disableRequest = defineRequest({
     reason: z.string().max(MOST_REASON).optional(),
   }),
   answer: DISABLED,
-  async run({ decisions, linked }: DisableParts, { source, path, disabled, ...how }) {
-    const disablement = await decisions.disable(source, path, disabled, how)
+  async run({ decisions, linked }: DisableParts, { source, path, disabled, ...how }, { by }) {
+    const disablement = await decisions.disable(source, path, disabled, { ...how, by })
     await linked()
     return disablement
   },

@@ -1,5 +1,7 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { agoText } from '../../../base/text/age-text.ts'
+import type { Decided } from '../../../sync/model/decisions/decided.ts'
+import { unlessSyncError } from '../../../sync/model/sync-error.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
@@ -10,27 +12,30 @@ import { UsageError } from '../../runtime/usage-error.ts'
 import { linesOfChanges } from '../../status/changes/change-lines.ts'
 import { historyOf } from '../../status/changes/history.ts'
 import type { StoredGeneration, SourceMove } from '../../status/changes/history.ts'
+import { decidedText } from '../../status/decision-text.ts'
 
 /** As many as a person reads at a time. */
 export const SHOWN_MOMENTS = 20
 
 export const log: Command = {
   name: 'log',
-  summary: 'Show the generations: what changed, and why',
+  summary: 'Show what changed, what was decided, by whom, and why',
   details: `
-  The newest one comes first. A generation is the whole of what was served between two changes.
+  The newest comes first. A generation is the whole of what was served between two changes. Decisions of people, of scans
+  and of followed hubs are kept for 90 days.
 `,
   examples: ['skillsyncd log', 'skillsyncd log -n 50'],
   options: {
-    number: { type: 'string', short: 'n', value: 'N', help: `show the newest N; default: ${SHOWN_MOMENTS}` },
+    number: { type: 'string', short: 'n', value: 'N', help: `show the newest N of each; default: ${SHOWN_MOMENTS}` },
   },
   async run(context) {
     const most = mostOf(context)
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
-    const moments = await momentsOf(config, most)
-    if (context.json) printJson(context, { generations: moments.map(rowOf) })
-    else printLines(context, linesOfMoments(moments, context))
+    const history = await historyIn(config, most)
+    const { moments, decided } = history
+    if (context.json) printJson(context, { generations: moments.map(rowOf), decisions: decided })
+    else printLines(context, linesOf(history, context))
     return 0
   },
 }
@@ -42,10 +47,42 @@ function mostOf({ values }: Context): number {
   return Number(asked)
 }
 
+interface History {
+  readonly moments: readonly StoredGeneration[]
+  /** Newest first; `undefined` if they cannot be read. */
+  readonly decided: readonly Decided[] | undefined
+}
+
 /** Empty if the state folder has not been written yet. */
-export async function momentsOf(config: Config, most: number): Promise<StoredGeneration[]> {
+export async function historyIn(config: Config, most: number): Promise<History> {
   using store = await Store.openExisting(config.state)
-  return store === undefined ? [] : await historyOf(store, most)
+  if (store === undefined) return { moments: [], decided: [] }
+  const moments = await historyOf(store, most)
+  try {
+    await store.decisions.read()
+  } catch (error) {
+    unlessSyncError(error)
+    return { moments, decided: undefined }
+  }
+  const decided = store.decisions.history.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
+  return { moments, decided: decided.slice(0, most) }
+}
+
+/** Both as lines of text, by their times. */
+function linesOf({ moments, decided }: History, { streams }: Context): string[] {
+  const now = nowFor(streams)
+  const shown = moments.map((moment) => ({ at: moment.createdAt, lines: linesOfMoment(moment, now) }))
+  const others = (decided ?? []).map((one) => ({
+    at: one.at,
+    lines: [`  -  ${timeText(one.at, now)}  ${decidedText(one)}`],
+  }))
+  const lines: string[] = decided === undefined ? ['! the decisions cannot be read; skillsyncd doctor says why'] : []
+  for (const one of shown) {
+    while (others[0] !== undefined && one.at !== undefined && others[0].at > one.at)
+      lines.push(...(others.shift()?.lines ?? []))
+    lines.push(...one.lines)
+  }
+  return [...lines, ...others.flatMap((one) => one.lines)]
 }
 
 function rowOf({ generation, createdAt, isServed, cause, damage, moves }: StoredGeneration) {
@@ -54,8 +91,11 @@ function rowOf({ generation, createdAt, isServed, cause, damage, moves }: Stored
 
 /** The generations as lines of text: one about each, and one for each source that moved. A terminal gets ages too. */
 export function linesOfMoments(moments: readonly StoredGeneration[], { streams }: Pick<Context, 'streams'>): string[] {
-  const now = streams.stdout.isTTY === true ? systemClock.now() : undefined
-  return moments.flatMap((moment) => linesOfMoment(moment, now))
+  return moments.flatMap((moment) => linesOfMoment(moment, nowFor(streams)))
+}
+
+function nowFor({ stdout }: Context['streams']): Date | undefined {
+  return stdout.isTTY === true ? systemClock.now() : undefined
 }
 
 function linesOfMoment(moment: StoredGeneration, now: Date | undefined): string[] {

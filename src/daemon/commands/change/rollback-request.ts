@@ -43,8 +43,8 @@ export const rollbackRequest = defineRequest({
   isForLeader: true,
   params: paramsOf(TARGET.shape),
   answer: z.array(ROLLED_BACK).readonly(),
-  async run({ config, rollbacks, linked }: RollbackParts, target, { signal }) {
-    const done = await rollbacks.to(targetOf(target, config), signal)
+  async run({ config, rollbacks, linked }: RollbackParts, target, { signal, by }) {
+    const done = await rollbacks.to({ ...targetOf(target, config), by }, signal)
     await linked()
     return done
   },

@@ -9,7 +9,7 @@ import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { holdText } from '../../status/decision-text.ts'
 import { commitNamed } from './commit-operand.ts'
-import { SHOWN_MOMENTS, linesOfMoments, momentsOf } from './log.ts'
+import { SHOWN_MOMENTS, historyIn, linesOfMoments } from './log.ts'
 import type { RolledBackSource } from './rollback-request.ts'
 import { rollbackRequest } from './rollback-request.ts'
 
@@ -26,7 +26,7 @@ export const rollback: Command = {
     const { operands } = context
     const config = await configFor(context)
     if (operands.length === 0) {
-      printLines(context, linesOfMoments(await momentsOf(config, SHOWN_MOMENTS), context))
+      printLines(context, linesOfMoments((await historyIn(config, SHOWN_MOMENTS)).moments, context))
       throw new UsageError('"rollback" wants the number of a generation, or a source and a commit')
     }
     const [id] = operands.length === 2 ? sourcesNamed(operands.slice(0, 1), config) : []

@@ -43,8 +43,8 @@ export const recallRequest = defineRequest({
   name: 'recall',
   params: paramsOf({ ...CONTENT.shape, reason: z.string().min(1).max(MOST_REASON) }),
   answer: RECALLED,
-  async run({ config, recalls, linked }: RecallParts, { reason, ...named }) {
-    const end = await recalls.recall(contentNamed(named, config), reason)
+  async run({ config, recalls, linked }: RecallParts, { reason, ...named }, { by }) {
+    const end = await recalls.recall(contentNamed(named, config), reason, by)
     await linked()
     return end
   },
@@ -62,8 +62,8 @@ export const revokeRecallRequest = defineRequest({
   name: 'revoke-recall',
   params: paramsOf({ id: z.string() }),
   answer: RECALLED,
-  async run({ recalls, linked }: RecallParts, { id }) {
-    const end = await recalls.revoke(id)
+  async run({ recalls, linked }: RecallParts, { id }, { by }) {
+    const end = await recalls.revoke(id, by)
     await linked()
     return end
   },

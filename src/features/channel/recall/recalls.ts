@@ -6,6 +6,7 @@ import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import { Reaction } from '../../../daemon/runtime/reaction.ts'
 import { disablementIn } from '../../../daemon/status/disablement.ts'
 import type { Disablement } from '../../../daemon/status/disablement.ts'
+import { byPerson } from '../../../sync/model/decisions/decided.ts'
 import { disabledEntryOf, recallIn } from '../../../sync/model/decisions/disabled-entries.ts'
 import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import { MOST_RECALLS } from '../../../sync/model/decisions/published-recall.ts'
@@ -57,7 +58,7 @@ export class Recalls implements AsyncDisposable {
    * Takes a content out of service at once, here and at the followers of the channels. It need not be here. The recall is
    * on the disk first: a client that was notified must not find the skill again after a kill.
    */
-  async recall(content: RecalledContent, reason: string): Promise<RecallEnd> {
+  async recall(content: RecalledContent, reason: string, by: string): Promise<RecallEnd> {
     const { store, clock } = this.#parts
     const made = this.#made(content, reason, clock.now().toISOString())
     const known = activeRecalls(store.decisions.recalls).find(
@@ -65,7 +66,10 @@ export class Recalls implements AsyncDisposable {
     )
     if (known !== undefined) return { recall: known, isNew: false, count: 0, places: [] }
     const before = store.decisions.outOfService
-    if (!(await store.decisions.recall(made)))
+    const about = content.kind === 'skill' ? { source: content.source, skill: content.path } : { skill: content.digest }
+    const decider = byPerson(by, clock.now())
+    const decided = { ...decider, decision: 'disable', ...about, forFollowers: true, reason } as const
+    if (!(await store.decisions.recall(made, decided)))
       throw new OperatorError(
         'bad-request',
         `Cannot recall: there are ${MOST_RECALLS} recalls in force; end some with skillsyncd enable ID`,
@@ -95,7 +99,7 @@ export class Recalls implements AsyncDisposable {
   }
 
   /** Ends a recall that was made here, or that no followed hub has in force. `id`: enough of its first digits. */
-  async revoke(id: string): Promise<RecallEnd> {
+  async revoke(id: string, by: string): Promise<RecallEnd> {
     const { store, clock, log } = this.#parts
     const recall = recallOf(id, store.decisions.recalls.values())
     const followed = recall.via.find((one) => this.#followedLogs.has(one))
@@ -105,7 +109,10 @@ export class Recalls implements AsyncDisposable {
         `Cannot end the recall ${recall.id}: it is in force at "${followed}", which this daemon follows; end it there`,
       )
     const before = store.decisions.outOfService
-    const isNew = await store.decisions.revoke(recall.id, clock.now().toISOString())
+    const [place] = recall.places
+    const about = { source: place?.source, skill: place?.path ?? recall.id, forFollowers: true } as const
+    const decided = { ...byPerson(by, clock.now()), decision: 'enable', ...about } as const
+    const isNew = await store.decisions.revoke(recall.id, decided)
     if (isNew) log.warn('recall-revoked', { recall: recall.id })
     return { recall: store.decisions.recalls.get(recall.id) ?? recall, isNew, ...(await this.#serve(before)) }
   }

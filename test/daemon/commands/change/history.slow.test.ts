@@ -1,4 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
@@ -41,6 +42,41 @@ test('log tells what moved from generation to generation, and rollback goes back
   expect(again.stdout).toContain('rolled-back')
   expect(JSON.parse(held.stdout)).toEqual({ sources: [{ source: 'team', decision: 'hold', commit: second }] })
   expect(lines.stdout).toMatch(new RegExp(`^\\* 4 .*rollback of team by command {2}\\(served\\)\\n.*${second}`))
+})
+
+test('log tells who decided what, when and why, between the generations, and the newest comes first', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  const first = await repository.git('rev-parse', 'main')
+  await world.synced()
+  await repository.commit({ 'alpha/SKILL.md': skill('alpha', '2') })
+  await world.synced()
+  await home.command('hold', 'team', '--reason', 'release week')
+  await home.command('release', 'team')
+  await home.command('disable', 'alpha', '--reason', 'it asks for a password')
+  await home.command('enable', 'alpha')
+  await home.command('rollback', '1')
+
+  const { stdout } = await home.command('log')
+  const { decisions } = JSON.parse((await home.command('log', '--json')).stdout)
+
+  const who = userInfo().username
+  const told = stdout.split('\n').filter((line) => line.startsWith('  -  '))
+  expect(told.map((line) => line.replace(/^ {2}- {2}\S+Z {2}/, ''))).toEqual([
+    `rollback team at ${first} by ${who}`,
+    `enable team/alpha by ${who}`,
+    `disable team/alpha by ${who}: it asks for a password`,
+    `release team by ${who}`,
+    `hold team by ${who}: release week`,
+  ])
+  expect(stdout).toMatch(/^\* 3 [^]*\n {2}- {2}[^]*\n {2}2 [^]*\n {2}1 /)
+  expect(decisions.at(-1)).toMatchObject({
+    by: 'person',
+    who,
+    decision: 'hold',
+    source: 'team',
+    reason: 'release week',
+  })
 })
 
 test('rollback without a target shows what there is, and is wrong usage', async () => {

@@ -56,6 +56,7 @@ test('the file of decisions keeps them, and one of another form is damaged', asy
         namings: new Map(),
         recalls: NO_RECALLS,
         obeyed: new Map(),
+        history: [],
       }),
     )
 
