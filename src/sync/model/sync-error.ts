@@ -72,7 +72,7 @@ export const SYNC_ERROR_RULES = {
   'repository-not-found': {
     meaning: 'There is no such repository, folder or channel; a git host answers the same for a private one',
     ends: 'person',
-    fix: 'Check the address or the folder, and the credential',
+    fix: 'Check the address or the folder; a private repository without a credential looks the same',
   },
   'protocol-not-spoken': {
     meaning: 'Something answers at the address, and not in the protocol of the source',
