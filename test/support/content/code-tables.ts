@@ -31,7 +31,10 @@ const LISTS: Readonly<Record<string, () => string>> = {
       .join('\n\n'),
   'log-events': () => {
     const elsewhere = new Set(of('finding of verify').map(({ code }) => code))
-    return lines(events().filter(({ code, fix }) => !isNothing(fix) && !isAsSaid(fix) && !elsewhere.has(code)))
+    return lines(
+      events().filter(({ code, fix }) => !isNothing(fix) && !isAsSaid(fix) && !elsewhere.has(code)),
+      nextStep,
+    )
   },
   'log-by-message': () => names(events().filter(({ fix }) => isAsSaid(fix))),
   'log-news': () => names(events().filter(({ fix }) => isNothing(fix))),
@@ -82,9 +85,9 @@ function headed(code: Told): string {
 }
 
 /** Codes with one text share a line. */
-function lines(codes: readonly Told[]): string {
-  const texts = [...new Set(codes.map(told))]
-  return texts.map((text) => `- ${names(codes.filter((code) => told(code) === text))}: ${text}`).join('\n')
+function lines(codes: readonly Told[], textOf = told): string {
+  const texts = [...new Set(codes.map(textOf))]
+  return texts.map((text) => `- ${names(codes.filter((code) => textOf(code) === text))}: ${text}`).join('\n')
 }
 
 function names(codes: readonly Told[]): string {
@@ -92,10 +95,13 @@ function names(codes: readonly Told[]): string {
 }
 
 /** The meaning and the fix as sentences. A fix that only leads to the message is left out, and what the chapter says. */
-function told({ meaning, fix }: Told): string {
+function told(code: Told): string {
+  return isAsSaid(code.fix) ? prose(`${code.meaning}.`) : `${prose(code.meaning)}. ${nextStep(code)}`
+}
+
+function nextStep({ fix }: Told): string {
   const short = fix.replace(REVIEW, 'Review it').replace(DECIDE, 'approve or reject it').replace(APPROVE, 'approve it')
-  const next = short.startsWith('skillsyncd') ? short : `${short.charAt(0).toUpperCase()}${short.slice(1)}`
-  return prose(isAsSaid(fix) ? `${meaning}.` : `${meaning}. ${next}.`)
+  return prose(short.startsWith('skillsyncd') ? `${short}.` : `${short.charAt(0).toUpperCase()}${short.slice(1)}.`)
 }
 
 const REVIEW = 'Review it with skillsyncd diff served upstream --only SOURCE'
