@@ -81,7 +81,9 @@ function unknownCommand(words: readonly string[]): UsageError {
     const hint = meant === undefined ? `it has ${verbs.join(', ')}` : `did you mean "skillsyncd ${name} ${meant}"?`
     return new UsageError(`There is no command "${name} ${second ?? ''}"; ${hint}`)
   }
-  const meant = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : closestTo(name, [...COMMANDS.keys()])
+  const names = [...COMMANDS.keys()]
+  const verb = names.find((one) => one.endsWith(` ${name}`))
+  const meant = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : (verb ?? closestTo(name, names))
   const hint = meant === undefined ? 'skillsyncd --help lists them' : `did you mean "skillsyncd ${meant}"?`
   return new UsageError(`There is no command "${name}"; ${hint}`)
 }

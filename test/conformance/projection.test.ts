@@ -56,7 +56,7 @@ describe('skillsyncd project', () => {
 
     const plain = AUTHORED.replaceAll('---', '--').replace(/^--/, '---').replace('\n--\n', '\n---\n')
     const before = await validate(await folderOf({ 'refunds/SKILL.md': plain }, 'plain'))
-    const ended = await home.command('project', skill, '--out', out)
+    const ended = await home.command('skill', 'project', skill, '--out', out)
     const after = await validate(join(out, 'refunds'))
     const properties = await readProperties(join(out, 'refunds'))
 
@@ -82,7 +82,7 @@ describe('skillsyncd project', () => {
   test('every skill of the examples, projected, is one to skills-ref', async () => {
     const out = join(home.path, 'examples')
 
-    const ended = await home.command('project', EXAMPLES, '--out', out)
+    const ended = await home.command('skill', 'project', EXAMPLES, '--out', out)
     const names = (await readdir(out)).filter((name) => !name.startsWith('.'))
     const faults = await Promise.all(names.map((name) => validate(join(out, name))))
 
@@ -99,7 +99,7 @@ describe('skillsyncd project', () => {
       const text = AUTHORED.replace('tilde: "~"', `"${key}": "mine"`)
       const folder = await folderOf({ 'refunds/SKILL.md': text }, `clash-${member}`)
 
-      const ended = await home.command('project', folder)
+      const ended = await home.command('skill', 'project', folder)
 
       expect(ended).toMatchObject({ status: 1, stdout: '' })
       expect(ended.stderr).toContain(join(folder, 'SKILL.md'))
@@ -108,13 +108,16 @@ describe('skillsyncd project', () => {
   )
 
   test('two runs give identical bytes, the body is as it was, and no key is one of the protocol', async () => {
-    const [once, twice] = [await home.run('project', skill), await home.command('project', join(skill, 'SKILL.md'))]
+    const [once, twice] = [
+      await home.run('skill', 'project', skill),
+      await home.command('skill', 'project', join(skill, 'SKILL.md')),
+    ]
     const reserved = await folderOf(
       { 'refunds/SKILL.md': AUTHORED.replace('tilde', 'io.modelcontextprotocol/skills') },
       'reserved',
     )
 
-    const refused = await home.command('project', reserved)
+    const refused = await home.command('skill', 'project', reserved)
 
     expect(once.status).toBe(0)
     expect(twice.stdout).toBe(once.stdout)
@@ -136,7 +139,7 @@ describe('skillsyncd project', () => {
     const peer = await modernHttp(served.url)
     const before = entries(resultOf(await peer.call('skills/list')))
     const out = join(home.path, 'beside')
-    await home.command('project', skill, '--out', out)
+    await home.command('skill', 'project', skill, '--out', out)
 
     const document = await readFile(join(out, 'refunds/SKILL.md'))
     await repository.commit({
@@ -163,8 +166,8 @@ describe('skillsyncd project', () => {
     const folder = await folderOf({ 'refunds/SKILL.md': text }, `tools-${kind}`)
 
     const [strict, claude] = [
-      await home.command('project', folder),
-      await home.command('project', folder, '--profile', 'claude-code'),
+      await home.command('skill', 'project', folder),
+      await home.command('skill', 'project', folder, '--profile', 'claude-code'),
     ]
 
     expect(toolsOf(strict)).toBe('Read Bash(git add:*) Grep')
@@ -173,10 +176,10 @@ describe('skillsyncd project', () => {
 
   test('for Claude Code its fields stay, and --reverse gives back the block', async () => {
     const out = join(home.path, 'claude')
-    await home.command('project', skill, '--out', out, '--profile', 'claude-code')
+    await home.command('skill', 'project', skill, '--out', out, '--profile', 'claude-code')
     await cp(out, join(home.path, 'claude-copy'), { recursive: true })
 
-    const undone = await home.command('project', join(home.path, 'claude-copy/refunds'), '--reverse')
+    const undone = await home.command('skill', 'project', join(home.path, 'claude-copy/refunds'), '--reverse')
 
     const { 'x-unknown': _, 'allowed-tools': __, ...kept } = frontmatterOf(Buffer.from(AUTHORED))
     expect(undone).toMatchObject({ status: 0, stderr: '' })

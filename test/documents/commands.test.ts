@@ -27,7 +27,7 @@ test.each([
   ['npx -p skillsyncd skillsyncd why', 'too few operands'],
   ['skillsyncd token mint ada', 'not one of add, list, renew, revoke'],
   ['source <(skillsyncd --completion basch)', 'not one of bash, zsh, fish'],
-  ['skillsyncd backup \\\n  one two   # comment', 'too many operands'],
+  ['skillsyncd store backup \\\n  one two   # comment', 'too many operands'],
   ['skillsyncd list --limit', 'argument missing'],
 ])('%j is wrong', async (line, fault) => {
   const faults = await Promise.all(runsOf('sh', line).map(faultsOf))

@@ -154,9 +154,9 @@ test.each(
     ['status', '--port', '1'],
     ['status', 'operand'],
     ['start', 'operand'],
-    ['validate', '--port', '1'],
-    ['project', '--state', 'state', '.'],
-    ['project', '/absent'],
+    ['skill', 'validate', '--port', '1'],
+    ['skill', 'project', '--state', 'state', '.'],
+    ['skill', 'project', '/absent'],
     ['show'],
     ['show', 'one', 'two'],
     ['status', '--log-level', 'loud'],
@@ -207,7 +207,7 @@ test('no command at all and --help print the commands, and each --help its own o
     expect(stdout).toContain('--log-level L')
   }
   expect(commands).toEqual(
-    expect.arrayContaining(['start', 'mcp', 'sync', 'status', 'validate', 'mcp-source add', 'token']),
+    expect.arrayContaining(['start', 'mcp', 'sync', 'status', 'skill validate', 'mcp-source add', 'token']),
   )
   for (const { stdout } of ends.slice(0, 3)) expect(stdout).toBe(listed)
   expect(ends.find(({ stdout }) => stdout.startsWith('Usage: skillsyncd start'))?.stdout).toContain('--port N')
@@ -216,8 +216,8 @@ test('no command at all and --help print the commands, and each --help its own o
 test('the help of a command that reads no configuration has no options that name one', async () => {
   await using home = await Home.create()
 
-  for (const name of ['validate', 'project', 'instructions']) {
-    const { stdout } = await home.command(name, '--help')
+  for (const name of ['skill validate', 'skill project', 'instructions']) {
+    const { stdout } = await home.command(...name.split(' '), '--help')
 
     expect(stdout).not.toMatch(/--(?:config|state|source|skills-dir)/)
     expect(stdout).toContain('eeds no configuration')

@@ -23,7 +23,7 @@ describe('skillsyncd validate', () => {
   test('says each finding with its place and its mend, and a summary, and exits with 3 for an error', async () => {
     await using home = await homeWith(SKILLS)
 
-    const { status, stdout, stderr } = await home.run('validate', 'skills')
+    const { status, stdout, stderr } = await home.run('skill', 'validate', 'skills')
 
     expect(stderr).toBe('')
     expect(stdout.split('\n')).toEqual([
@@ -58,7 +58,7 @@ describe('skillsyncd validate', () => {
   ])('ends for %s (%j) with %d', async (_, args, expected) => {
     await using home = await homeWith(SKILLS)
 
-    const { status } = await home.run('validate', ...args)
+    const { status } = await home.run('skill', 'validate', ...args)
 
     expect(status).toBe(expected)
   })
@@ -68,8 +68,8 @@ describe('skillsyncd validate', () => {
     await writeFile(join(home.path, 'stray.txt'), '')
 
     const [alone, beside] = [
-      await home.run('validate', 'stray.txt', '--quiet'),
-      await home.run('validate', 'stray.txt', 'skills/sound/SKILL.md', 'skills/broken one/SKILL.md'),
+      await home.run('skill', 'validate', 'stray.txt', '--quiet'),
+      await home.run('skill', 'validate', 'stray.txt', 'skills/sound/SKILL.md', 'skills/broken one/SKILL.md'),
     ]
 
     expect([alone.status, alone.stdout.split(',')[0], alone.stderr]).toEqual([0, '0 skills', ''])
@@ -80,7 +80,10 @@ describe('skillsyncd validate', () => {
   test('looks at the folder it is run in, and at each skill once', async () => {
     await using home = await homeWith(SKILLS)
 
-    const [here, twice] = [await home.run('validate'), await home.run('validate', 'skills/sound', '.', 'skills')]
+    const [here, twice] = [
+      await home.run('skill', 'validate'),
+      await home.run('skill', 'validate', 'skills/sound', '.', 'skills'),
+    ]
 
     expect(here.stdout).toContain('3 skills, 2 pass')
     expect(twice.stdout).toBe(here.stdout)
@@ -91,7 +94,7 @@ describe('skillsyncd validate', () => {
       'a\u001B[31m/SKILL.md': skillMd(['name: "\\e[31m"', 'description: Use it when red']),
     })
 
-    const { stdout } = await home.run('validate', 'skills')
+    const { stdout } = await home.run('skill', 'validate', 'skills')
 
     expect(stdout).not.toContain('\u001B')
     expect(await readdir(join(home.path, 'tmp'))).toEqual([])
@@ -101,7 +104,7 @@ describe('skillsyncd validate', () => {
   test('--json has the summary, the skills and the findings', async () => {
     await using home = await homeWith(SKILLS)
 
-    const { stdout, status } = await home.run('validate', 'skills', '--json')
+    const { stdout, status } = await home.run('skill', 'validate', 'skills', '--json')
 
     expect(status).toBe(3)
     expect(JSON.parse(stdout)).toEqual({
@@ -146,9 +149,9 @@ describe('skillsyncd validate', () => {
     )
 
     const [unknown, large, wrong] = [
-      await home.run('validate', 'skills'),
-      await home.run('validate', 'skills', '--json', '--window', '1000000'),
-      await home.run('validate', 'skills', '--window', '0'),
+      await home.run('skill', 'validate', 'skills'),
+      await home.run('skill', 'validate', 'skills', '--json', '--window', '1000000'),
+      await home.run('skill', 'validate', 'skills', '--window', '0'),
     ]
 
     expect(unknown.stdout).toMatch(
@@ -166,7 +169,9 @@ describe('skillsyncd validate', () => {
     await using home = await homeWith(SKILLS)
     const named = ['skills', join(home.path, 'skills')]
 
-    const logs = await Promise.all(named.map(async (path) => (await home.run('validate', path, '--sarif')).stdout))
+    const logs = await Promise.all(
+      named.map(async (path) => (await home.run('skill', 'validate', path, '--sarif')).stdout),
+    )
 
     expect(logs[0]).toContain('"uri": "skills/warned/SKILL.md"')
     expect(logs[1]).toBe(logs[0])
@@ -175,7 +180,7 @@ describe('skillsyncd validate', () => {
   test('--sarif has what code hosts ask for', async () => {
     await using home = await homeWith(SKILLS)
 
-    const { stdout, status } = await home.run('validate', 'skills', '--sarif')
+    const { stdout, status } = await home.run('skill', 'validate', 'skills', '--sarif')
 
     const log = JSON.parse(stdout)
     expect(status).toBe(3)
@@ -206,7 +211,7 @@ describe('skillsyncd validate', () => {
   test('says of a folder that holds links out of it alone what to name instead', async () => {
     await using home = await homeWith({ linked: { link: '/etc' } })
 
-    const { status, stderr } = await home.run('validate', 'skills')
+    const { status, stderr } = await home.run('skill', 'validate', 'skills')
 
     expect([status, stderr]).toEqual([
       2,
@@ -217,7 +222,7 @@ describe('skillsyncd validate', () => {
   test('says of a folder whose skills are ignored which line does it', async () => {
     await using home = await homeWith({ '.gitignore': 'pdf/', 'pdf/SKILL.md': '' })
 
-    const { status, stderr } = await home.run('validate', 'skills')
+    const { status, stderr } = await home.run('skill', 'validate', 'skills')
 
     expect(status).toBe(2)
     expect(stderr).toContain('or below that counts; "pdf/SKILL.md": The skill is not served')
@@ -229,7 +234,7 @@ describe('skillsyncd validate', () => {
     await writeFile(join(home.path, 'skillsyncd.yaml'), 'no configuration')
     const before = await readdir(home.path)
 
-    const { status } = await home.run('validate', 'skills/sound')
+    const { status } = await home.run('skill', 'validate', 'skills/sound')
 
     expect(status).toBe(0)
     expect(await readdir(home.path)).toEqual(before)
@@ -238,7 +243,7 @@ describe('skillsyncd validate', () => {
   test('a file of four megabytes of brackets is judged', async () => {
     await using home = await homeWith({ 'a/SKILL.md': sound('a', [], '[a]('.repeat(2 ** 20)) })
 
-    const { status, stdout } = await home.run('validate', 'skills')
+    const { status, stdout } = await home.run('skill', 'validate', 'skills')
 
     expect(stdout).toContain('body-tokens')
     expect(status).toBe(0)

@@ -3,8 +3,8 @@ import type { Feature } from '../../daemon/cli/feature.ts'
 /** The tools of authors of skills. */
 export const authorFeature: Feature<unknown> = {
   commands: {
-    new: async () => (await import('./new-skill.ts')).newSkill,
-    validate: async () => (await import('./validate.ts')).validateCommand,
-    project: async () => (await import('./project.ts')).projectCommand,
+    'skill new': async () => (await import('./new-skill.ts')).newSkill,
+    'skill validate': async () => (await import('./validate.ts')).validateCommand,
+    'skill project': async () => (await import('./project.ts')).projectCommand,
   },
 }

@@ -9,17 +9,17 @@ import { isSkillName } from '../../sync/skill/skill-name.ts'
 import { PLACEHOLDER, skeleton } from './lint/skeleton.ts'
 
 export const newSkill: Command = {
-  name: 'new',
+  name: 'skill new',
   summary: 'Write the skeleton of a skill',
   operands: { text: 'SKILL', most: 1, offers: ['folders'] },
   needsConfiguration: false,
   details: `
   SKILL is the name of the skill, or the path of its folder, which ends with the name. The folder gets a SKILL.md, in
-  which skillsyncd validate warns of what is still to be written. An existing folder is refused.
+  which skillsyncd skill validate warns of what is still to be written. An existing folder is refused.
 `,
   examples: [
-    'skillsyncd new skills/incident-report',
-    'skillsyncd new incident-report --description "Writes …. Use when …."',
+    'skillsyncd skill new skills/incident-report',
+    'skillsyncd skill new incident-report --description "Writes …. Use when …."',
   ],
   options: {
     description: { type: 'string', value: 'TEXT', help: 'what the skill does, and when an agent uses it' },
@@ -27,7 +27,7 @@ export const newSkill: Command = {
   async run(context) {
     const [path] = context.operands
     if (path === undefined || path === '')
-      throw new UsageError('"new" wants a name, for example: skillsyncd new skills/incident-report')
+      throw new UsageError('"skill new" wants a name, for example: skillsyncd skill new skills/incident-report')
     const folder = resolve(path)
     const name = basename(folder)
     if (!isSkillName(name))
@@ -47,7 +47,7 @@ export const newSkill: Command = {
         '',
         'Next:',
         `  edit ${edit}: agents choose a skill by its description`,
-        `  skillsyncd validate ${shellWord(relative('', folder))}`,
+        `  skillsyncd skill validate ${shellWord(relative('', folder))}`,
       ])
     }
     return 0

@@ -16,7 +16,7 @@ import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecti
 
 /** Projections of skills, on stdout or in a folder of their own, and the way back. */
 export const projectCommand: Command = {
-  name: 'project',
+  name: 'skill project',
   summary: 'Convert a skill to standard frontmatter',
   operands: { text: 'PATH', most: 1, offers: ['files'] },
   needsConfiguration: false,
@@ -25,7 +25,7 @@ export const projectCommand: Command = {
   skills. One SKILL.md goes to stdout; with --out, each skill is copied whole to DIR/NAME. An earlier copy there is
   replaced only if it was not edited. It needs no configuration.
 `,
-  examples: ['skillsyncd project skills/pdf/SKILL.md', 'skillsyncd project skills --out dist/skills'],
+  examples: ['skillsyncd skill project skills/pdf/SKILL.md', 'skillsyncd skill project skills --out dist/skills'],
   options: {
     out: { type: 'string', value: 'DIR', help: 'the folder for the copies; not inside PATH', offers: 'folders' },
     profile: {
@@ -43,7 +43,7 @@ export const projectCommand: Command = {
     const [path] = context.operands
     if (path === undefined)
       throw new UsageError(
-        '"project" wants the path of a skill, or of a folder of skills; see skillsyncd project --help',
+        '"skill project" wants the path of a skill, or of a folder of skills; see skillsyncd skill project --help',
       )
     const making = makingOf(context)
     const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)

@@ -32,7 +32,7 @@ import { rootsOf } from './roots.ts'
 import type { Root } from './roots.ts'
 
 export const validateCommand: Command = {
-  name: 'validate',
+  name: 'skill validate',
   summary: 'Check skills: each fault, its line and its fix',
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
   needsConfiguration: false,
@@ -40,7 +40,7 @@ export const validateCommand: Command = {
   PATH is the folder of a skill, a file of a skill, or a folder of skills; the default is the current folder. It needs
   no configuration and no network. The exit status is 3 for an error.
 `,
-  examples: ['skillsyncd validate skills/', 'skillsyncd validate --sarif skills/ > skills.sarif'],
+  examples: ['skillsyncd skill validate skills/', 'skillsyncd skill validate --sarif skills/ > skills.sarif'],
   options: {
     level: {
       type: 'string',

@@ -202,4 +202,4 @@ function invalidReason({ findings }: Skill): string {
 }
 
 const MEND =
-  'Have the skills corrected upstream, where skillsyncd validate lists each fault; or set `on_broken: withhold`, for those skills alone'
+  'Have the skills corrected upstream, where skillsyncd skill validate lists each fault; or set `on_broken: withhold`, for those skills alone'

@@ -18,12 +18,12 @@ test('failures and changed lines have colors on a terminal, and the same text wi
 
   const shown = [
     await home.typing([], 'diff', 'served', 'upstream'),
-    await home.typing([], 'validate', bad),
+    await home.typing([], 'skill', 'validate', bad),
     await home.typing([], 'doctor', '--offline'),
   ]
   const piped = [
     await home.command('diff', 'served', 'upstream'),
-    await home.command('validate', bad),
+    await home.command('skill', 'validate', bad),
     await home.command('doctor', '--offline'),
   ]
 

@@ -96,8 +96,8 @@ test('bash completes the value behind an equals sign, and files where a file is 
     ])
 
   const [level, nothingYet, file, folder] = [
-    await typing('validate', '--level', '=', 'sp'),
-    await typing('validate', '--level', '='),
+    await typing('skill', 'validate', '--level', '=', 'sp'),
+    await typing('skill', 'validate', '--level', '='),
     await typing('list', '--config', 'else'),
     await typing('list', '--state', 'sk'),
   ]

@@ -136,13 +136,13 @@ test('a backup into a folder that is not there: the command that is named makes 
   await world.synced()
   const file = join(world.home.path, 'a folder', 'b.db')
 
-  const failed = await world.home.command('backup', file)
+  const failed = await world.home.command('store', 'backup', file)
   const [, make = ''] = /^ {2}(mkdir -p .+), or/m.exec(failed.stderr) ?? []
   execFileSync('/bin/sh', ['-c', make])
 
   expect(failed.stderr).toContain('there is nothing of that name (ENOENT)')
   expect(failed.stderr).not.toContain('state folder')
-  expect(await world.home.command('backup', file)).toMatchObject({ status: 0 })
+  expect(await world.home.command('store', 'backup', file)).toMatchObject({ status: 0 })
 })
 
 test('a name of a skill that is mistyped: the one that was meant is named, for each command that takes one', async () => {

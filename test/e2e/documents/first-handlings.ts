@@ -26,12 +26,12 @@ export const README: Handlings = {
     after: async ({ cwd }) => expect(await readFile(join(cwd, 'build/skills/pdf/SKILL.md'), 'utf8')).toBe(skill('pdf')),
   },
   ...AUTHOR,
-  'skillsyncd backup skills.backup': {
+  'skillsyncd store backup skills.backup': {
     before: async (home) => {
       home.return('ci')
     },
   },
-  'skillsyncd restore skills.backup': {
+  'skillsyncd store restore skills.backup': {
     before: async (home) => {
       const backup = join(home.path, 'skills.backup')
       await home.clone('disconnected')

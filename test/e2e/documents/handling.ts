@@ -67,7 +67,7 @@ export const LOCK: Handling = { after: async ({ lockFile }) => expect(existsSync
 
 /** An author's commands, in a folder of skills. */
 export const AUTHOR: Handlings = {
-  'skillsyncd new incident-report': {
+  'skillsyncd skill new incident-report': {
     before: async (home) => {
       await home.move('author')
       home.cwd = join(home.path, 'skills')

@@ -32,7 +32,7 @@ const TOKEN: Handling = { says: /[\w-]{30,}/ }
 
 export const CLIENTS: Handlings = {
   'skillsyncd link': { before: hubOn('folders'), says: /claude-code/ },
-  'skillsyncd validate skills --window 200000': {
+  'skillsyncd skill validate skills --window 200000': {
     before: async ({ path }) => {
       for (const name of ['one', 'two']) {
         await mkdir(join(path, 'skills', name), { recursive: true })

@@ -103,7 +103,7 @@ export const PINNING: Handlings = {
 
 export const AUTHORS: Handlings = {
   ...AUTHOR,
-  'skillsyncd project skills/refunds': {
+  'skillsyncd skill project skills/refunds': {
     before: async (home) => {
       await home.move('projecting')
       await mkdir(join(home.path, 'skills/refunds'), { recursive: true })
@@ -111,10 +111,10 @@ export const AUTHORS: Handlings = {
     },
     says: /^---\nname: "refunds"/,
   },
-  'skillsyncd project skills --out build/skills': {
+  'skillsyncd skill project skills --out build/skills': {
     after: async ({ cwd }) => expect(existsSync(join(cwd, 'build/skills/refunds/SKILL.md'))).toBe(true),
   },
-  'skillsyncd project build/skills/refunds --reverse': { says: /x-personal-mcp/ },
+  'skillsyncd skill project build/skills/refunds --reverse': { says: /x-personal-mcp/ },
 }
 
 /** The path of the skill of the document below the source of the server here. */

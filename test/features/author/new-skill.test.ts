@@ -12,11 +12,11 @@ test.each([
     await using home = await Home.create()
     const folder = join(home.path, 'skills', 'incident-report')
 
-    const end = await home.command('new', folder, ...options)
-    const checked = await home.command('validate', '--strict', '--json', folder)
+    const end = await home.command('skill', 'new', folder, ...options)
+    const checked = await home.command('skill', 'validate', '--strict', '--json', folder)
 
     expect(end).toMatchObject({ status: 0, stderr: '' })
-    expect(end.stdout).toContain('skillsyncd validate ')
+    expect(end.stdout).toContain('skillsyncd skill validate ')
     const { summary, skills } = JSON.parse(checked.stdout)
     expect(summary).toMatchObject({ skills: 1, errors: 0, warnings: left })
     expect(skills).toMatchObject([{ name: 'incident-report' }])
@@ -30,7 +30,7 @@ test.each([
       )
       .replace(/^[12]\. .*$|^Say how .*$/gm, 'Write it.')
     await writeFile(file, own)
-    expect((await home.command('validate', '--strict', folder)).status).toBe(0)
+    expect((await home.command('skill', 'validate', '--strict', folder)).status).toBe(0)
   },
 )
 
@@ -40,7 +40,7 @@ test('a folder that exists is not touched, whatever is in it', async () => {
   await mkdir(folder)
   await writeFile(join(folder, 'notes.md'), 'mine')
 
-  const end = await home.command('new', folder)
+  const end = await home.command('skill', 'new', folder)
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toContain('it is there already')
@@ -51,7 +51,7 @@ test('a folder that exists is not touched, whatever is in it', async () => {
 test.each(['Report', 'a--b', '-a', 'a b', 'ä', 'a'.repeat(65)])('%j is no name of a skill', async (name) => {
   await using home = await Home.create()
 
-  const end = await home.command('new', join(home.path, name))
+  const end = await home.command('skill', 'new', join(home.path, name))
 
   expect(end.status).toBe(2)
   expect(end.stderr).toContain('Cannot name a skill')
@@ -61,7 +61,7 @@ test('a path that cannot be written is refused with the reason', async () => {
   await using home = await Home.create()
   await writeFile(join(home.path, 'file'), '')
 
-  const end = await home.command('new', join(home.path, 'file', 'report'))
+  const end = await home.command('skill', 'new', join(home.path, 'file', 'report'))
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toMatch(/^skillsyncd: Cannot write ".*report.*": a part of the path is not a folder/)
@@ -70,8 +70,8 @@ test('a path that cannot be written is refused with the reason', async () => {
 test('a name is wanted, and an empty description is refused', async () => {
   await using home = await Home.create()
 
-  expect((await home.command('new')).stderr).toContain('"new" wants a name')
-  expect((await home.command('new', join(home.path, 'a'), '--description', ' ')).stderr).toContain(
+  expect((await home.command('skill', 'new')).stderr).toContain('"new" wants a name')
+  expect((await home.command('skill', 'new', join(home.path, 'a'), '--description', ' ')).stderr).toContain(
     '--description is empty',
   )
 })

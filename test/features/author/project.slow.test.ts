@@ -26,7 +26,7 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 }
 
 function project(...args: string[]): Promise<Ended> {
-  return home.command('project', skills, '--out', out, ...args)
+  return home.command('skill', 'project', skills, '--out', out, ...args)
 }
 
 /** The names of what was written, and nothing that the command keeps for itself. */
@@ -47,7 +47,7 @@ describe('a folder of skills', () => {
       'readme.md': 'no skill',
     })
 
-    const ended = await home.run('project', skills, '--out', out)
+    const ended = await home.run('skill', 'project', skills, '--out', out)
     const json = JSON.parse((await project('--json')).stdout)
 
     expect(ended.status).toBe(1)
@@ -149,11 +149,11 @@ describe('a copy', () => {
   test('is refused inside of what it is made from, and where what it is made from lies', async () => {
     await write({ 'a/SKILL.md': skillOf('a') })
 
-    const inside = await home.command('project', skills, '--out', join(skills, 'new/out'))
-    const same = await home.command('project', skills, '--out', skills)
+    const inside = await home.command('skill', 'project', skills, '--out', join(skills, 'new/out'))
+    const same = await home.command('skill', 'project', skills, '--out', skills)
     await symlink(skills, join(home.path, 'alias'))
-    const aliased = await home.command('project', skills, '--out', join(home.path, 'alias/out'))
-    const over = await home.command('project', join(skills, 'a'), '--out', skills)
+    const aliased = await home.command('skill', 'project', skills, '--out', join(home.path, 'alias/out'))
+    const over = await home.command('skill', 'project', join(skills, 'a'), '--out', skills)
 
     for (const ended of [inside, same, aliased]) expect(ended).toMatchObject({ status: 2, stdout: '' })
     expect(over).toMatchObject({ status: 1, stderr: expect.stringContaining('is at the place of its copy') })
@@ -233,8 +233,8 @@ describe('a path by way of links', () => {
   ])('is the skill that it leads to: %s', async (_, link) => {
     const path = await link(join(skills, 'a'))
 
-    const ended = await home.command('project', path)
-    const copied = await home.command('project', path, '--out', out)
+    const ended = await home.command('skill', 'project', path)
+    const copied = await home.command('skill', 'project', path, '--out', out)
 
     expect(ended).toMatchObject({ status: 0, stderr: '' })
     expect(ended.stdout).toContain('name: "a"')
@@ -246,8 +246,8 @@ describe('a path by way of links', () => {
     await rename(join(skills, 'a/SKILL.md'), join(skills, 'a/other.md'))
     await symlink('text.md', join(skills, 'a/SKILL.md'))
 
-    const named = await home.command('project', join(skills, 'a/SKILL.md'))
-    const folder = await home.command('project', join(skills, 'a'))
+    const named = await home.command('skill', 'project', join(skills, 'a/SKILL.md'))
+    const folder = await home.command('skill', 'project', join(skills, 'a'))
 
     expect(named).toMatchObject({ status: 0, stdout: expect.stringContaining('Two') })
     expect(folder.stdout).toBe(named.stdout)
@@ -257,8 +257,8 @@ describe('a path by way of links', () => {
     await write({ 'a/SKILL.md': '# No frontmatter\n' })
 
     const ends = [
-      await home.command('project', join(skills, 'a')),
-      await home.command('project', join(skills, 'a/SKILL.md')),
+      await home.command('skill', 'project', join(skills, 'a')),
+      await home.command('skill', 'project', join(skills, 'a/SKILL.md')),
     ]
 
     expect(ends[0]?.stderr).toMatch(`! ${skills}/a/SKILL.md: frontmatter `)
@@ -270,9 +270,9 @@ describe('a path by way of links', () => {
     await symlink('../b/SKILL.md', join(skills, 'a/SKILL.md'))
 
     const ends = [
-      await home.command('project', join(skills, 'a/SKILL.md')),
-      await home.command('project', join(skills, 'a')),
-      await home.command('project', join(skills, 'a/SKILL.md'), '--out', out),
+      await home.command('skill', 'project', join(skills, 'a/SKILL.md')),
+      await home.command('skill', 'project', join(skills, 'a')),
+      await home.command('skill', 'project', join(skills, 'a/SKILL.md'), '--out', out),
     ]
 
     for (const ended of ends) {
@@ -293,9 +293,9 @@ describe('on stdout', () => {
   test('there is the one SKILL.md to the byte; what was left out is said on stderr', async () => {
     await write({ 'a/SKILL.md': text })
 
-    const ended = await home.run('project', join(skills, 'a'))
-    const quiet = await home.command('project', skills, '--quiet')
-    const json = await home.command('project', join(skills, 'a/SKILL.md'), '--json')
+    const ended = await home.run('skill', 'project', join(skills, 'a'))
+    const quiet = await home.command('skill', 'project', skills, '--quiet')
+    const json = await home.command('skill', 'project', join(skills, 'a/SKILL.md'), '--json')
 
     expect(ended).toEqual({
       status: 0,
@@ -313,8 +313,8 @@ describe('on stdout', () => {
   test('there is nothing of a skill at fault', async () => {
     await write({ 'a/SKILL.md': text.replace('name: a', 'name: A B') })
 
-    const ended = await home.command('project', skills)
-    const json = await home.command('project', skills, '--json')
+    const ended = await home.command('skill', 'project', skills)
+    const json = await home.command('skill', 'project', skills, '--json')
 
     expect(ended).toMatchObject({
       status: 1,
@@ -326,7 +326,7 @@ describe('on stdout', () => {
   })
 
   test.each<[string, () => string[], string]>([
-    ['no path', () => [], 'see skillsyncd project --help'],
+    ['no path', () => [], 'see skillsyncd skill project --help'],
     ['several skills', () => [skills], 'name a folder for them with --out'],
     ['no skill', () => [join(skills, 'none')], 'name the folder of the skill'],
     ['a path that is not there', () => [join(skills, 'nowhere')], 'there is nothing of that name; name a SKILL.md'],
@@ -337,12 +337,12 @@ describe('on stdout', () => {
     ['an empty --out', () => [join(skills, 'a'), '--out', ''], 'name one that is not inside PATH'],
     ['a file as --out', () => [join(skills, 'a'), '--out', join(skills, 'none/readme.md')], 'it is not a folder; name'],
     ['--out below a file', () => [skills, '--out', join(home.path, 'file/out')], 'a part of the path is not a folder'],
-    ['two paths', () => [join(skills, 'a'), join(skills, 'b')], 'see skillsyncd project --help'],
+    ['two paths', () => [join(skills, 'a'), join(skills, 'b')], 'see skillsyncd skill project --help'],
   ])('a command line with %s is told so, and what to try', async (_, args, says) => {
     await write({ 'a/SKILL.md': text, 'b/SKILL.md': skillOf('b'), 'none/readme.md': 'x' })
     await writeFile(join(home.path, 'file'), '')
 
-    const ended = await home.command('project', ...args())
+    const ended = await home.command('skill', 'project', ...args())
 
     expect(ended).toMatchObject({ status: 2, stdout: '' })
     expect(ended.stderr).toMatch(/^skillsyncd: .+\n$/)
@@ -370,8 +370,8 @@ test('a folder that cannot be read is told by its own path, and nothing is print
   await mkdir(closed)
 
   const [beside, json] = await asNobody(closed, async () => [
-    await home.command('project', skills),
-    await home.command('project', skills, '--json'),
+    await home.command('skill', 'project', skills),
+    await home.command('skill', 'project', skills, '--json'),
   ])
 
   const message = 'cannot be read: permission denied'
@@ -386,9 +386,9 @@ test('--reverse gives back a folder of skills, and refuses what is no projection
   const copy = join(home.path, 'copy')
   await cp(out, copy, { recursive: true })
 
-  const undone = await home.command('project', copy, '--reverse', '--out', join(home.path, 'undone'))
-  const again = await home.command('project', copy)
-  const refused = await home.command('project', skills, '--reverse')
+  const undone = await home.command('skill', 'project', copy, '--reverse', '--out', join(home.path, 'undone'))
+  const again = await home.command('skill', 'project', copy)
+  const refused = await home.command('skill', 'project', skills, '--reverse')
 
   expect(undone).toMatchObject({ status: 0, stderr: '' })
   expect(await readFile(join(home.path, 'undone/a/SKILL.md'), 'utf8')).toContain('x-personal-mcp:\n  id: "a"')

@@ -30,8 +30,8 @@ test('a backup has what each ring serves, and since when', async () => {
   const { home } = world
   const [file, other] = [join(home.path, 'backup'), join(home.path, 'other')]
 
-  expect(await home.command('backup', file)).toMatchObject({ status: 0 })
-  expect(await home.command('restore', file, '--state', other)).toMatchObject({ status: 0 })
+  expect(await home.command('store', 'backup', file)).toMatchObject({ status: 0 })
+  expect(await home.command('store', 'restore', file, '--state', other)).toMatchObject({ status: 0 })
 
   expect(await ringsIn(world, other)).toEqual(await ringsIn(world, home.state))
   expect(await home.command('verify', '--state', other)).toMatchObject({ status: 0 })

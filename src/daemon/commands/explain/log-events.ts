@@ -93,7 +93,7 @@ const FAULTS = {
   },
   'skill-withheld': {
     meaning: 'The newest content has a skill that must not be served',
-    fix: 'Correct SKILL.md as the message says; authors run skillsyncd validate FOLDER',
+    fix: 'Correct SKILL.md as the message says; authors run skillsyncd skill validate FOLDER',
   },
   'skills-kept': {
     meaning: 'A commit broke skills, which are served as of an earlier one',
@@ -138,7 +138,7 @@ const FAULTS = {
   'store-replaced': {
     meaning:
       '`store.db` was removed or damaged. A new one is filled from the sources; what upstream lost does not return',
-    fix: 'If something is missing, stop the daemon, move the state folder away and `skillsyncd restore` a backup',
+    fix: 'If something is missing, stop the daemon, move the state folder away and `skillsyncd store restore` a backup',
   },
   'store-log-made-again': {
     meaning: '`store.db-wal` or `store.db-shm` was removed; nothing is lost',

@@ -15,7 +15,7 @@ import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 
 export const backupCommand: Command = {
-  name: 'backup',
+  name: 'store backup',
   summary: 'Copy skills, history and decisions into one file',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
@@ -23,7 +23,7 @@ export const backupCommand: Command = {
   other MCP servers, no sessions and no audit log. Every object is verified before FILE gets its name. The daemon may
   run.
 `,
-  examples: ['skillsyncd backup /var/backups/skillsyncd.db'],
+  examples: ['skillsyncd store backup /var/backups/skillsyncd.db'],
   async run(context) {
     const file = fileOf(context)
     if (existsSync(file))
@@ -48,14 +48,14 @@ export const backupCommand: Command = {
 }
 
 export const restoreCommand: Command = {
-  name: 'restore',
+  name: 'store restore',
   summary: 'Restore the state folder from a backup',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
-  FILE comes from skillsyncd backup. Every object in it is verified first. A state folder with a generation is refused:
+  FILE comes from skillsyncd store backup. Every object in it is verified first. A state folder with a generation is refused:
   stop its daemon and move the folder away first.
 `,
-  examples: ['skillsyncd restore /var/backups/skillsyncd.db'],
+  examples: ['skillsyncd store restore /var/backups/skillsyncd.db'],
   async run(context) {
     const file = fileOf(context)
     if (!existsSync(file)) throw new UsageError(`There is no "${file}"`)
@@ -78,7 +78,7 @@ function fileOf({ operands: [operand] }: Context): string {
 
 /** Runs the work with the lock of the state folder, if nothing was published there. */
 async function restoreInto({ state }: Config, { signal }: Context, work: () => Promise<void>): Promise<void> {
-  const me = { pid: process.pid, socket: '', command: 'restore' }
+  const me = { pid: process.pid, socket: '', command: 'store restore' }
   const right = new WriteRight(state, me, { clock: systemClock, opening: { isRestore: true } })
   const other = await right.take(signal)
   if (other !== undefined)

@@ -116,7 +116,7 @@ function foreignSchema(file: string): string | undefined {
     using database = new DatabaseSync(file, { readOnly: true })
     const entries = database.prepare('SELECT type, name FROM sqlite_schema').all()
     if (!entries.some(({ type, name }) => type === 'table' && name === 'file'))
-      return 'it is not a backup; skillsyncd backup FILE writes one'
+      return 'it is not a backup; skillsyncd store backup FILE writes one'
     const foreign = entries.find(({ type, name }) => !SCHEMA_NAMES.has(`${String(type)} ${String(name)}`))
     return foreign && `it has a ${String(foreign['type'])} "${String(foreign['name'])}", which no backup has`
   })

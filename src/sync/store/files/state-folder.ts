@@ -256,7 +256,7 @@ async function formatOf(root: string): Promise<string | undefined> {
 }
 
 function halfRestoredError(root: string): SyncError {
-  const message = `Cannot open the state folder "${root}": a restore was ended half-way; run skillsyncd restore again, or move the folder away to begin with an empty one`
+  const message = `Cannot open the state folder "${root}": a restore was ended half-way; run skillsyncd store restore again, or move the folder away to begin with an empty one`
   return new SyncError('store-failed', message)
 }
 

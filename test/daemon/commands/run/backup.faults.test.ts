@@ -14,8 +14,8 @@ describe.skipIf(OBSTACLE !== undefined)(`a full disk${OBSTACLE === undefined ? '
     await mkdir(folder)
     const disk = await TinyDisk.at(home, folder, { bytes: 2 ** 20, inodes: 100 })
 
-    const end = await home.run('backup', join(folder, 'backup'))
-    const room = await home.run('backup', join(home.path, 'backup'))
+    const end = await home.run('store', 'backup', join(folder, 'backup'))
+    const room = await home.run('store', 'backup', join(home.path, 'backup'))
 
     expect(end).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('database or disk is full') })
     expect(await readdir(disk.path())).toEqual([])
@@ -26,10 +26,10 @@ describe.skipIf(OBSTACLE !== undefined)(`a full disk${OBSTACLE === undefined ? '
     await using world = await largeWorld()
     const { home } = world
     const [file, state] = [join(home.path, 'backup'), join(home.path, 'small', 'state')]
-    await home.run('backup', file)
+    await home.run('store', 'backup', file)
     const disk = await TinyDisk.at(home, dirname(state), { bytes: 2 ** 20, inodes: 100 })
 
-    const end = await home.run('restore', file, '--state', state)
+    const end = await home.run('store', 'restore', file, '--state', state)
     const list = await home.run('list', '--state', state)
 
     expect(end).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('database or disk is full') })

@@ -41,8 +41,8 @@ test('a restored folder tells the same: skills, history, decisions, tokens; and 
   const { home } = world
   const [file, other] = [join(home.path, 'backup'), join(home.path, 'other')]
 
-  const backed = await home.command('backup', file, '--json')
-  const restored = await home.command('restore', file, '--state', other, '--json')
+  const backed = await home.command('store', 'backup', file, '--json')
+  const restored = await home.command('store', 'restore', file, '--state', other, '--json')
 
   const contents = JSON.parse(backed.stdout)
   expect(backed.status).toBe(0)
@@ -64,10 +64,10 @@ test('a backup is made while a daemon runs, into no file that is there, and of n
   const daemon = home.start('start')
   await daemon.line()
 
-  const end = await home.command('backup', file)
-  const again = await home.command('backup', file)
-  const nothing = await home.command('backup', join(home.path, 'none'), '--state', join(home.path, 'other'))
-  const unnamed = await home.command('backup')
+  const end = await home.command('store', 'backup', file)
+  const again = await home.command('store', 'backup', file)
+  const nothing = await home.command('store', 'backup', join(home.path, 'none'), '--state', join(home.path, 'other'))
+  const unnamed = await home.command('store', 'backup')
 
   expect(end).toMatchObject({
     status: 0,
@@ -92,15 +92,21 @@ test('nothing is restored into a folder that a daemon writes, or that a generati
   await world.synced()
   const { home } = world
   const file = join(home.path, 'backup')
-  await home.command('backup', file)
+  await home.command('store', 'backup', file)
   const daemon = home.start('start')
   await daemon.line()
 
-  const running = await home.command('restore', file)
+  const running = await home.command('store', 'restore', file)
   await daemon.stop()
-  const used = await home.command('restore', file)
-  const absent = await home.command('restore', join(home.path, 'none'))
-  const database = await home.command('restore', join(home.state, 'store.db'), '--state', join(home.path, 'other'))
+  const used = await home.command('store', 'restore', file)
+  const absent = await home.command('store', 'restore', join(home.path, 'none'))
+  const database = await home.command(
+    'store',
+    'restore',
+    join(home.state, 'store.db'),
+    '--state',
+    join(home.path, 'other'),
+  )
 
   expect(running).toMatchObject({
     status: 1,
@@ -113,7 +119,7 @@ test('nothing is restored into a folder that a daemon writes, or that a generati
   expect(absent).toMatchObject({ status: 2, stderr: expect.stringContaining('There is no "') })
   expect(database).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('it is not a backup; skillsyncd backup FILE writes one'),
+    stderr: expect.stringContaining('it is not a backup; skillsyncd store backup FILE writes one'),
   })
   expect(existsSync(join(home.path, 'other'))).toBe(false)
   expect(await home.command('verify')).toMatchObject({ status: 0 })
@@ -124,13 +130,13 @@ test('of a damaged backup nothing is restored, and no folder is made', async () 
   await world.synced()
   const { home } = world
   const file = join(home.path, 'backup')
-  await home.command('backup', file)
+  await home.command('store', 'backup', file)
   {
     using database = new DatabaseSync(file)
     database.exec('UPDATE object SET bytes = zeroblob(size) WHERE id = 1')
   }
 
-  const end = await home.command('restore', file, '--state', join(home.path, 'other'))
+  const end = await home.command('store', 'restore', file, '--state', join(home.path, 'other'))
 
   expect(end).toMatchObject({
     status: 1,
@@ -145,15 +151,15 @@ test('a folder in which a restore was killed serves nothing, and the next restor
   await world.synced()
   const { home } = world
   const [file, other] = [join(home.path, 'backup'), join(home.path, 'other')]
-  await home.command('backup', file)
+  await home.command('store', 'backup', file)
   await mkdir(other, { mode: 0o700 })
   await writeFile(join(other, 'format'), 'restore\n')
 
   const refused = [await home.command('list', '--state', other), await home.command('sync', '--state', other)]
-  const restored = await home.command('restore', file, '--state', other)
+  const restored = await home.command('store', 'restore', file, '--state', other)
 
   for (const end of refused)
-    expect(end).toMatchObject({ status: 1, stderr: expect.stringContaining('run skillsyncd restore again') })
+    expect(end).toMatchObject({ status: 1, stderr: expect.stringContaining('run skillsyncd store restore again') })
   expect(restored).toMatchObject({ status: 0 })
   expect(await toldOf(world, other)).toEqual(await toldOf(world, home.state))
 })

@@ -332,7 +332,7 @@ test('a backup of a state folder in which nothing was published is refused', asy
   const { home } = world
   await home.command('token', 'add', 'ada')
 
-  const refused = await home.command('backup', join(home.path, 'backup'))
+  const refused = await home.command('store', 'backup', join(home.path, 'backup'))
 
   expect(refused).toMatchObject({ status: 1, stdout: '' })
   expect(refused.stderr).toContain(

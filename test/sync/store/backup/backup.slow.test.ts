@@ -221,7 +221,7 @@ async function foundIn(state: string): Promise<Picture | string> {
     end.status === 'rejected' ? String(end.reason) : '',
   )
   await openState(state, { isRestore: true })
-  return refusals.every((text) => text.includes('run skillsyncd restore again')) ? HALF_RESTORED : refusals.join()
+  return refusals.every((text) => text.includes('run skillsyncd store restore again')) ? HALF_RESTORED : refusals.join()
 }
 
 /** A folder that something was decided in, and nothing published. */
