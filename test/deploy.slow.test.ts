@@ -63,7 +63,7 @@ describe('examples/container', () => {
     const command = jsonOf('CMD')
 
     const refused = await world.home.run(...command, '--port', '0')
-    await world.home.run('token', 'add', 'ada')
+    await world.home.run('hub', 'token', 'add', 'ada')
     const daemon = world.home.start(...command, '--port', '0')
     const { port } = new URL(await daemon.line())
     const [, check = ''] = /^ {2}CMD (\[.+\])$/m.exec(containerfile) ?? []
@@ -74,7 +74,7 @@ describe('examples/container', () => {
 
     expect(program).toEqual(['skillsyncd'])
     expect([node, flag]).toEqual(['node', '-e'])
-    expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('skillsyncd token add') })
+    expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('skillsyncd hub token add') })
     expect([healthy, ill]).toEqual([0, 1])
     expect(end).toMatchObject({ status: 0 })
   })

@@ -124,7 +124,7 @@ function expectSomebodyKnown({ config, tokens, oauth }: DaemonParts, listen: Lis
   if (isAnybodyKnown || !isTokenRequired(config, listen)) return
   const why = `${reachedFromElsewhereBy(config, listen)} makes it reachable for other machines`
   throw new UsageError(
-    `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is no valid one; make one with skillsyncd token add NAME`,
+    `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is no valid one; make one with skillsyncd hub token add NAME`,
   )
 }
 

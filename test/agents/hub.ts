@@ -58,7 +58,7 @@ export class Hub implements AsyncDisposable {
     await repository.commit(files)
     home.under = place.under
     await configure(home, git.serve('team', repository), config, place)
-    const { stdout } = await home.command('token', 'add', 'agents', '--scope', 'marketplace,skills,contract')
+    const { stdout } = await home.command('hub', 'token', 'add', 'agents', '--scope', 'marketplace,skills,contract')
     const { origin } = new URL(await home.start('start').line())
     const hub = new Hub(home, git, repository, { origin, token: stdout.trim() })
     // It listens before its first pull is done.

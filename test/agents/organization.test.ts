@@ -20,7 +20,7 @@ async function newUser() {
   const hub = stack.use(await Hub.start(FILES, WRITING))
   const api = stack.use(await ModelApi.start())
   const home = stack.use(await AgentHome.with(hub.token, hub.origin))
-  const printed = await hub.command('enroll', '--organization', '--url', hub.origin, '--json')
+  const printed = await hub.command('hub', 'enroll', '--organization', '--url', hub.origin, '--json')
   const { agents } = JSON.parse(printed) as { readonly agents: readonly { readonly steps: readonly ManagedFile[] }[] }
   home.under = await managedMachine(
     join(home.path, 'machine'),

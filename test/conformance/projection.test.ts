@@ -50,7 +50,7 @@ beforeEach(async () => {
   skill = await folderOf({ 'refunds/SKILL.md': AUTHORED, 'refunds/references/policy.md': '# Policy\n' }, 'authored')
 })
 
-describe('skillsyncd project', () => {
+describe('skillsyncd skill project', () => {
   test('has standard fields and texts alone, and skills-ref finds nothing wrong with it', async () => {
     const out = join(home.path, 'strict')
 

@@ -25,7 +25,7 @@ test.each([
   ['cat x | skillsyncd status --chek', 'Unknown option'],
   ['docker exec hub skillsyncd hold team a b', 'too many operands'],
   ['npx -p skillsyncd skillsyncd why', 'too few operands'],
-  ['skillsyncd token mint ada', 'not one of add, list, renew, revoke'],
+  ['skillsyncd hub token mint ada', 'not one of add, list, renew, revoke'],
   ['source <(skillsyncd --completion basch)', 'not one of bash, zsh, fish'],
   ['skillsyncd store backup \\\n  one two   # comment', 'too many operands'],
   ['skillsyncd list --limit', 'argument missing'],

@@ -38,7 +38,7 @@ export class Machine implements AsyncDisposable {
   ): Promise<Machine> {
     const home = await Home.create()
     const file = keyFileIn(home)
-    const made = await home.command('channel', 'new-key', name, '--out', file)
+    const made = await home.command('hub', 'channel', 'new-key', name, '--out', file)
     const [key = ''] = made.stdout.split('\n')
     const channel = `channel: { name: ${name}, key: { file: ${file} } }`
     const machine = new Machine(home, sources, [channel, ...rest], key)

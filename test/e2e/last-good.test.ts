@@ -44,7 +44,7 @@ test('a daemon keeps a skill that a commit breaks, says so everywhere, and notif
   expect(answer.content[1].text).toContain(`the version of commit ${good}, because commit ${bad} broke it`)
   expect(await metrics(url)).toContain('skillsyncd_source_findings{source="team",rule="kept-version"} 1')
   expect(await home.command('verify')).toMatchObject({ status: 0 })
-  const sbom = JSON.parse((await home.command('export', '--format', 'cyclonedx')).stdout)
+  const sbom = JSON.parse((await home.command('hub', 'export', '--format', 'cyclonedx')).stdout)
   expect(sbom.components.map(({ version }: { version: string }) => version)).toEqual([good, bad])
 
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'mended') })

@@ -98,10 +98,10 @@ test('mcp --pack serves the packs alone over stdio', async () => {
 
 test('a pack that is none is wrong usage for every command that takes one', async () => {
   await using hub = await Hub.create()
-  const lines = [['mcp'], ['list'], ['token', 'add', 'ci'], ['list', 'alpha']]
+  const lines = [['mcp'], ['list'], ['hub', 'token', 'add', 'ci'], ['list', 'alpha']]
 
   const ends = await Promise.all(lines.map((line) => hub.home.command(...line, '--pack', 'crew,nobody')))
-  const figures = await hub.home.command('token', 'add', 'ci', '--scope', 'metrics', '--pack', 'crew')
+  const figures = await hub.home.command('hub', 'token', 'add', 'ci', '--scope', 'metrics', '--pack', 'crew')
 
   for (const end of ends) {
     expect(end).toMatchObject({ status: 2, stdout: '' })
@@ -175,7 +175,15 @@ class Hub implements AsyncDisposable {
   /** The headers of whoever has a new token of the pack, or of everything. */
   async bearer(pack: string | undefined, scopes: readonly string[]): Promise<Readonly<Record<string, string>>> {
     const ofPack = pack === undefined ? [] : ['--pack', pack]
-    const { stdout } = await this.home.command('token', 'add', pack ?? 'all', '--scope', scopes.join(), ...ofPack)
+    const { stdout } = await this.home.command(
+      'hub',
+      'token',
+      'add',
+      pack ?? 'all',
+      '--scope',
+      scopes.join(),
+      ...ofPack,
+    )
     return { authorization: `Bearer ${stdout.trim()}` }
   }
 

@@ -17,7 +17,7 @@ test('a daemon publishes with the token of its own environment, and the command 
   await world.source.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
   await world.home.run('sync')
 
-  const published = await world.home.run('publish')
+  const published = await world.home.run('hub', 'publish')
   const status = await world.home.run('status')
   const metrics = await (await fetch(new URL('/metrics', url))).text()
 

@@ -43,7 +43,7 @@ test('a follower of a pack obeys a recall of a skill of the pack, and learns the
   await hub.told('sync')
   await using folder = await temporaryFolder()
   const token = join(folder.path, 'token')
-  await writeFile(token, await hub.told('token', 'add', 'web-site', '--scope', 'channel', '--pack', 'web'), {
+  await writeFile(token, await hub.told('hub', 'token', 'add', 'web-site', '--scope', 'channel', '--pack', 'web'), {
     mode: 0o600,
   })
   await using site = await Machine.start('site.example/channel', { hub: await ofPack(hub, token) })
@@ -65,7 +65,7 @@ test('a follower of a pack obeys a recall of a skill of the pack, and learns the
 
 /** The lines of a source that follows the pack `web` with the token of that file. */
 async function ofPack(hub: Machine, token: string): Promise<readonly string[]> {
-  const keys = (await hub.told('channel', 'keys')).split('\n')
+  const keys = (await hub.told('hub', 'channel', 'keys')).split('\n')
   const key = keys.flatMap((line) => /\S*\/web\+\S+/.exec(line) ?? []).at(0)
   const url = new URL('../channels/web/', hub.address).href
   return [`follow: { url: "${url}", key: "${key}" }`, `auth: { token: { file: ${token} } }`, 'every: 1h']

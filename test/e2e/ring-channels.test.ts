@@ -71,7 +71,7 @@ test('a token reads the channel of its ring and of later ones, and no other', as
   await using scene = await Scene.start(named)
   const tokens = await Promise.all(
     ['ada', 'bob', 'eve'].map(async (name) =>
-      (await scene.hub.told('token', 'add', name, '--scope', 'channel')).trim(),
+      (await scene.hub.told('hub', 'token', 'add', name, '--scope', 'channel')).trim(),
     ),
   )
 
@@ -95,7 +95,7 @@ test('a token reads the channel of its ring and of later ones, and no other', as
     `    follow: { url: "https://…/channels/ring.beta/", key: "${key}", auth: { token: { env: HUB_TOKEN } } }\n`,
   )
   await rm(scene.hub.keyFile)
-  expect(await scene.hub.told('status', '--rings', 'bob')).toContain('skillsyncd channel keys prints its key')
+  expect(await scene.hub.told('status', '--rings', 'bob')).toContain('skillsyncd hub channel keys prints its key')
 })
 
 test('a ring that leaves the configuration takes its channel along, and goes on with its log when it comes back', async () => {
@@ -123,17 +123,19 @@ test('the log of a ring is proved, checked and written to a folder as that of ev
   const { path } = scene.hub.home
   const proof = join(path, 'canary.proof.json')
 
-  const written = JSON.parse(await scene.hub.told('publish', '--to', join(path, 'out'), '--ring', 'canary', '--json'))
+  const written = JSON.parse(
+    await scene.hub.told('hub', 'publish', '--to', join(path, 'out'), '--ring', 'canary', '--json'),
+  )
   expect(written.channels).toMatchObject([{ ring: 'canary' }])
   expect(await readFile(join(path, 'out/checkpoint'), 'utf8')).toMatch(/^hub\.example\/channel\/ring\.canary\n/)
-  await scene.hub.told('export', '--proof', proof, 'team/beta', '--ring', 'canary')
+  await scene.hub.told('hub', 'export', '--proof', proof, 'team/beta', '--ring', 'canary')
   await scene.hub.told('verify', '--proof', proof, '--key', await scene.keyOf('canary'))
-  expect(await scene.hub.command('export', '--proof', proof, 'team/beta')).toMatchObject({ status: 1 })
+  expect(await scene.hub.command('hub', 'export', '--proof', proof, 'team/beta')).toMatchObject({ status: 1 })
   const { logs, checks } = JSON.parse(await scene.hub.told('verify', '--log', '--json'))
   expect(checks).toEqual([])
   expect(logs.map(({ ring }: { readonly ring?: string }) => ring)).toEqual([undefined, 'canary', 'beta'])
   expect(await scene.hub.told('status')).toContain('channel of the ring canary at /channels/ring.canary/: up to date')
-  expect(await scene.hub.command('publish', '--to', join(path, 'out'), '--ring', 'none')).toMatchObject({
+  expect(await scene.hub.command('hub', 'publish', '--to', join(path, 'out'), '--ring', 'none')).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('there are canary, beta, stable'),
   })
@@ -175,7 +177,7 @@ class Scene implements AsyncDisposable {
   }
 
   async keyOf(ring: string): Promise<string> {
-    const { keys } = JSON.parse(await this.hub.told('channel', 'keys', '--json')) as Keys
+    const { keys } = JSON.parse(await this.hub.told('hub', 'channel', 'keys', '--json')) as Keys
     return keys.find((one) => one.ring === (ring === 'stable' ? undefined : ring))?.key ?? ''
   }
 

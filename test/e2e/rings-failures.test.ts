@@ -18,7 +18,7 @@ test('skills that fail at the clients of the first ring stay there, over a resta
   expect(await home.command('promote', '--now')).toMatchObject({ status: 0 })
   const scopes = ['--scope', 'skills,telemetry,metrics']
   const [ada = '', bob = ''] = await Promise.all(
-    ['ada', 'bob'].map(async (name) => (await home.command('token', 'add', name, ...scopes)).stdout.trim()),
+    ['ada', 'bob'].map(async (name) => (await home.command('hub', 'token', 'add', name, ...scopes)).stdout.trim()),
   )
   const started = home.start('start', '--port', '0')
   const url = await started.line()

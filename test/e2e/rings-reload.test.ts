@@ -49,7 +49,7 @@ async function configured({ home, git, repository }: World, rings: string): Prom
 }
 
 async function headersOf({ home }: World, name: string): Promise<Readonly<Record<string, string>>> {
-  const { stdout } = await home.command('token', 'add', name, '--scope', 'skills')
+  const { stdout } = await home.command('hub', 'token', 'add', name, '--scope', 'skills')
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 

@@ -70,7 +70,7 @@ class Scene implements AsyncDisposable {
     await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h'] }, RINGS)
     await world.synced()
     expect(await home.command('promote', '--now')).toMatchObject({ status: 0 })
-    const token = (await home.command('token', 'add', 'bob', '--scope', 'skills')).stdout.trim()
+    const token = (await home.command('hub', 'token', 'add', 'bob', '--scope', 'skills')).stdout.trim()
     const daemon = home.start('start', '--port', '0')
     const url = await daemon.line()
     const peer = await legacyHttp(url, VERSION, { authorization: `Bearer ${token}` })

@@ -13,7 +13,7 @@ test('a state folder that many commands wrote to, and that lost its format, has 
   const first = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'one'), 'beta/SKILL.md': skill('beta', '') })
   const key = join(home.path, 'channel.key')
   const team = [`url: ${git.serve('team', repository)}`, 'every: 1h']
-  expect(await home.command('channel', 'new-key', 'hub', '--out', key)).toMatchObject({ status: 0 })
+  expect(await home.command('hub', 'channel', 'new-key', 'hub', '--out', key)).toMatchObject({ status: 0 })
   await home.configure({ team }, [
     `channel: { name: hub, key: { file: ${key} } }`,
     `links: [{ to: ${join(home.path, 'linked')} }]`,
@@ -26,7 +26,7 @@ test('a state folder that many commands wrote to, and that lost its format, has 
   for (const line of [
     'sync',
     'link claude-code',
-    'token add ci',
+    'hub token add ci',
     'disable team/beta',
     'enable team/beta',
     'disable team/beta --followers --reason broken',

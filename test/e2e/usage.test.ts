@@ -74,7 +74,7 @@ test('a public page does not show the use of a skill', async () => {
   await using site = await openSite(FILES, '1h')
   const serve = 'serve: { public: [page], http: { allowed_hosts: [skills.example.com] } }\n'
   await writeFile(site.configFile, serve, { flag: 'a' })
-  await runSkillsyncd(site, 'token', 'add', 'ada')
+  await runSkillsyncd(site, 'hub', 'token', 'add', 'ada')
   await using daemon = await startDaemon(site)
   const page = async (): Promise<string> => (await fetch(new URL('/skills/fx/alpha/', daemon.url))).text()
 

@@ -129,7 +129,7 @@ describe.skipIf(!IS_ROOT)(`a user without an entry in the user database${IS_ROOT
   })
 })
 
-const COMMANDS = [['sync'], ['status'], ['list'], ['doctor', '--offline'], ['token', 'list'], ['verify']]
+const COMMANDS = [['sync'], ['status'], ['list'], ['doctor', '--offline'], ['hub', 'token', 'list'], ['verify']]
 
 async function ownedFolder() {
   const folder = await temporaryFolder()

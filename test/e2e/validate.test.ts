@@ -19,7 +19,7 @@ async function homeWith(files: Files): Promise<Home> {
   return home
 }
 
-describe('skillsyncd validate', () => {
+describe('skillsyncd skill validate', () => {
   test('says each finding with its place and its mend, and a summary, and exits with 3 for an error', async () => {
     await using home = await homeWith(SKILLS)
 

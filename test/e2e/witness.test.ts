@@ -104,7 +104,7 @@ test('a witness ends at SIGTERM, remembers what it cosigned, and is alone with i
   expect(second).toMatchObject({
     status: 1,
     stdout: '',
-    stderr: expect.stringMatching(/\(skillsyncd witness\) writes it; stop it first/),
+    stderr: expect.stringMatching(/\(skillsyncd hub witness\) writes it; stop it first/),
   })
   const log = parseVerifier(hub.key)!
   const cosigner = parseVerifier(scene.key, 'cosignature')!
@@ -136,7 +136,7 @@ test.each([
     state: join(scene.home.path, 'other'),
   }
 
-  const ended = await scene.home.command('witness', ...args.map((arg) => values[arg] ?? arg))
+  const ended = await scene.home.command('hub', 'witness', ...args.map((arg) => values[arg] ?? arg))
 
   expect(ended).toMatchObject({ status, stdout: '', stderr: expect.stringContaining(message) })
 })
@@ -148,14 +148,14 @@ async function published(daemon: Program): Promise<void> {
 
 /** Makes a key with the command, and returns the public one. */
 async function makeKey(home: Home, name: string, file: string, ...options: string[]): Promise<string> {
-  const made = await home.command('channel', 'new-key', name, '--out', file, '--json', ...options)
+  const made = await home.command('hub', 'channel', 'new-key', name, '--out', file, '--json', ...options)
   const { key }: { readonly key: string } = JSON.parse(made.stdout)
   return key
 }
 
 function commandIn(home: Home, logKey: string, listen: string): string[] {
   const [key, state] = [join(home.path, 'witness.key'), join(home.path, 'witness')]
-  return ['witness', '--key', key, '--state', state, '--log', logKey, '--listen', listen]
+  return ['hub', 'witness', '--key', key, '--state', state, '--log', logKey, '--listen', listen]
 }
 
 /** A hub in a home of its own, with one skill. */

@@ -14,16 +14,16 @@ export const CHANNEL_SCENES: readonly CrashScene[] = [
       const stage = await Stage.set([], [`channel: { name: ${ORIGIN}, key: { file: channel.key } }`])
       const key = join(stage.home.configFile, '../channel.key')
       await writeFile(key, signerText(SIGNER, Buffer.alloc(32, 1)), { mode: 0o600 })
-      await stage.run(['sync'], ['publish', '--to', outOf(stage)])
+      await stage.run(['sync'], ['hub', 'publish', '--to', outOf(stage)])
       await cp(outOf(stage), firstOf(stage), { recursive: true })
       await stage.repository.commit(SECOND)
       await stage.run(['sync'])
       return stage
     },
-    args: ['publish', '--to', 'out'],
+    args: ['hub', 'publish', '--to', 'out'],
     isAbout: () => true,
     writes: ['out'],
-    again: async (stage) => stage.run(['publish', '--to', outOf(stage)]),
+    again: async (stage) => stage.run(['hub', 'publish', '--to', outOf(stage)]),
     sees: seenByFollower,
   },
   {

@@ -39,7 +39,7 @@ test.skipIf(!isHere)(
     const migrate = services.migrate.command.map((word: string) => word.replace('/run/secrets/owner_url', ownerFile))
 
     const migrated = await one.home.run(...migrate)
-    const added = await one.home.run('token', 'add', 'ada')
+    const added = await one.home.run('hub', 'token', 'add', 'ada')
     const daemon = await one.start()
     const survivor = await other.start()
     const proxy = await nginxBefore([one, other])

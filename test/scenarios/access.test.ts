@@ -29,11 +29,11 @@ class Hub implements AsyncDisposable {
     const world = await World.create()
     await listenEverywhere(world)
     await world.synced()
-    const short = await world.home.command('token', 'add', 'short', '--expires', '1m')
+    const short = await world.home.command('hub', 'token', 'add', 'short', '--expires', '1m')
     const file = join(world.home.state, 'tokens.json')
     const text = await readFile(file, 'utf8')
     await writeFile(file, text.replace(/"expires": "[^"]+"/, '"expires": "2026-01-01T00:00:00.000Z"'))
-    const { stdout } = await world.home.command('token', 'add', 'reader')
+    const { stdout } = await world.home.command('hub', 'token', 'add', 'reader')
     const daemon = world.home.start('start', '--log-level', 'debug')
     const { port } = new URL(await daemon.line())
     return new Hub(world, [stdout.trim(), short.stdout.trim()], daemon, port)
@@ -53,7 +53,7 @@ class Hub implements AsyncDisposable {
     const told = [
       await home.command('status'),
       await home.command('status', '--json'),
-      await home.command('token', 'list'),
+      await home.command('hub', 'token', 'list'),
     ]
     return JSON.stringify([cmdline, environ, told, await this.#daemon.stop(), await textsBelow(home.state)])
   }
@@ -91,10 +91,10 @@ test('off loopback, a request that a browser could be made to send is refused on
 test('off loopback nothing is told without a right token, and the token is met nowhere but where it was sent', async () => {
   await using hub = await Hub.start()
   const { home } = hub.world
-  const narrow = (await home.command('token', 'add', 'narrow', '--scope', 'page')).stdout.trim()
-  const gone = (await home.command('token', 'add', 'gone')).stdout.trim()
+  const narrow = (await home.command('hub', 'token', 'add', 'narrow', '--scope', 'page')).stdout.trim()
+  const gone = (await home.command('hub', 'token', 'add', 'gone')).stdout.trim()
   const short = hub.expired
-  await home.command('token', 'revoke', 'gone')
+  await home.command('hub', 'token', 'revoke', 'gone')
   const uri = 'skill://team/alpha/SKILL.md'
   const given = [
     '',
@@ -137,7 +137,7 @@ test('off loopback nothing starts without a token, and the message says how to m
   for (const { status, stdout, stderr } of [end, named]) {
     expect([status, stdout]).toEqual([2, ''])
     expect(stderr).toContain('Cannot listen on "0.0.0.0"')
-    expect(stderr).toContain('skillsyncd token add NAME')
+    expect(stderr).toContain('skillsyncd hub token add NAME')
   }
 })
 
@@ -148,13 +148,13 @@ test('on loopback behind a name of elsewhere a token is needed as well', async (
   const end = await world.home.run('start')
 
   expect(end.status).toBe(2)
-  expect(end.stderr).toContain('skillsyncd token add NAME')
+  expect(end.stderr).toContain('skillsyncd hub token add NAME')
 })
 
 test('off loopback webhooks want an address of their own', async () => {
   await using world = await World.create(['every: 1h', 'webhook: { provider: gitea, secret: { env: HOOK } }'])
   await listenEverywhere(world)
-  await world.home.command('token', 'add', 'reader')
+  await world.home.command('hub', 'token', 'add', 'reader')
 
   const end = await world.home.run('start')
 

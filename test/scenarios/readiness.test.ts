@@ -131,7 +131,7 @@ test('/readyz of a running daemon names the required source that holds it back, 
 test('where clients need a token, /readyz names no source', async () => {
   await using world = await World.create(['every: 1h', 'required: true'])
   world.git.fault = { kind: 'status', status: 500 }
-  await world.home.command('token', 'add', 'reader')
+  await world.home.command('hub', 'token', 'add', 'reader')
   const daemon = world.home.start('start', '--host', '0.0.0.0')
   const { port } = new URL(await daemon.line())
 

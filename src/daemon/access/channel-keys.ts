@@ -24,8 +24,8 @@ export async function channelSigners(
     if (signer?.name !== name)
       throw new SyncError(
         'credentials-rejected',
-        `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd channel new-key makes one`,
-        { fix: 'Name the file that skillsyncd channel new-key has made for this channel' },
+        `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd hub channel new-key makes one`,
+        { fix: 'Name the file that skillsyncd hub channel new-key has made for this channel' },
       )
     signers.push(signer)
   }

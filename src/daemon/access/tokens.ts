@@ -349,7 +349,7 @@ function unrenewed({ expires: _expires, ...rest }: Token): Omit<Token, 'expires'
 }
 
 function unknownToken(): OperatorError {
-  return new OperatorError('unknown-token', 'There is no token of that name; skillsyncd token list shows them')
+  return new OperatorError('unknown-token', 'There is no token of that name; skillsyncd hub token list shows them')
 }
 
 export function isExpired({ expires }: Token, now: Date): boolean {

@@ -94,7 +94,7 @@ export const STORE_FINDINGS = {
   },
   'log-not-read': {
     meaning: 'A part of a log could not be compared, as of a folder that is behind or empty',
-    fix: 'Nothing, if intended; else skillsyncd publish at the hub, or skillsyncd sync here',
+    fix: 'Nothing, if intended; else skillsyncd hub publish at the hub, or skillsyncd sync here',
   },
   'lock-missing': {
     meaning: 'A source follows the lock, and there is none',
@@ -168,15 +168,15 @@ export const STATE_PROBLEMS = {
   },
   'token-expiring': {
     meaning: 'A token has expired, or will within two weeks',
-    fix: 'skillsyncd token renew NAME, or token revoke NAME',
+    fix: 'skillsyncd hub token renew NAME, or token revoke NAME',
   },
   'tokens-unreadable': {
     meaning: 'The tokens cannot be read, so no token is accepted',
-    fix: 'skillsyncd token list shows the reason',
+    fix: 'skillsyncd hub token list shows the reason',
   },
 } as const satisfies Readonly<Record<string, CodeText>>
 
-/** The findings of `enroll --check`. */
+/** The findings of `hub enroll --check`. */
 export const ENROLLMENT_CHECKS = {
   'agent-file': {
     meaning: 'The settings file of an agent names the marketplace and its plugins',

@@ -16,7 +16,7 @@ import type { Paint } from './colors.ts'
 import { printJson, printLines } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
 
-/** One result of a check: of `doctor`, `doctor --connect`, `verify` and `enroll --check`. */
+/** One result of a check: of `doctor`, `doctor --connect`, `verify` and `hub enroll --check`. */
 export interface CheckResult {
   readonly check: CheckName
   /** The part of the machine, the configuration or the store that it concerns. */

@@ -40,7 +40,7 @@ export function startingText(sources: readonly StartingSource[]): string {
 
 sources:
 ${sources.map(sourceText).join('\n')}
-# The address for MCP clients. If it is not a loopback address, each client needs a token: skillsyncd token add NAME.
+# The address for MCP clients. If it is not a loopback address, each client needs a token: skillsyncd hub token add NAME.
 serve:
   http: { host: 127.0.0.1, port: 8741 }
 

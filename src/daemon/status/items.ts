@@ -97,7 +97,7 @@ function httpItems({ unready, tokens }: HttpStatus, now: Date): readonly Item[] 
   }
   if (tokens.count === undefined) {
     const message = 'The tokens cannot be read, so no token is accepted'
-    const problems = [{ code: 'tokens-unreadable', message, fix: 'skillsyncd token list shows the reason' }] as const
+    const problems = [{ code: 'tokens-unreadable', message, fix: 'skillsyncd hub token list says why' }] as const
     items.push({ kind: 'token', id: 'tokens', state: 'unreadable', urgency: 'person', problems })
   }
   return [...items, ...(tokens.expiring ?? []).map((token) => tokenItem(token, now))]
@@ -106,7 +106,7 @@ function httpItems({ unready, tokens }: HttpStatus, now: Date): readonly Item[] 
 function tokenItem({ name, expires }: ExpiringToken, now: Date): Item {
   const isExpired = Date.parse(expires) <= now.getTime()
   const when = isExpired ? `it expired ${agoText(expires, now)}` : `it expires ${dueText(expires, now)}`
-  const fix = `skillsyncd token renew ${shellWord(name)}, or skillsyncd token revoke ${shellWord(name)}`
+  const fix = `skillsyncd hub token renew ${shellWord(name)}, or skillsyncd hub token revoke ${shellWord(name)}`
   const problems = [{ code: 'token-expiring', message: `${when} (${expires})`, fix }] as const
   return {
     kind: 'token',

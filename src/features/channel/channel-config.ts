@@ -25,7 +25,7 @@ const CHANNEL = z
       .union([SECRET, z.array(SECRET).min(1).max(8)], {
         error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
       })
-      .describe('The private key, which skillsyncd channel new-key makes. A list signs with each.'),
+      .describe('The private key, which skillsyncd hub channel new-key makes. A list signs with each.'),
     witnesses: z
       .array(WITNESS)
       .min(1)

@@ -14,23 +14,23 @@ import { isKeyName, signerOf, signerText, verifierText } from '../../sync/transp
 import type { ChannelHubConfig } from './channel-config.ts'
 
 export const channel: Command = {
-  name: 'channel',
+  name: 'hub channel',
   summary: 'Make a key of the channel, or print its public keys',
   operands: { text: 'new-key NAME | keys', most: 2, offers: [['new-key', 'keys'], []] },
   details: `
   new-key makes a private key with this name, writes it to the file of --out, and prints the public key. The name is that
   of the log: the address of the channel without https://.
 
-  With --witness it makes the key of a witness instead, for skillsyncd witness on another machine. Its name is the address
+  With --witness it makes the key of a witness instead, for skillsyncd hub witness on another machine. Its name is the address
   of the witness without https://.
 
   keys prints the public keys of the channels: of that of everything, and of that of each pack and of each ring before
   the last. Followers have them as \`key\`.
 `,
   examples: [
-    'skillsyncd channel new-key skills.example.com/channel --out channel.key',
-    'skillsyncd channel new-key witness.example.com --out witness.key --witness',
-    'skillsyncd channel keys',
+    'skillsyncd hub channel new-key skills.example.com/channel --out channel.key',
+    'skillsyncd hub channel new-key witness.example.com --out witness.key --witness',
+    'skillsyncd hub channel keys',
   ],
   options: {
     out: { type: 'string', value: 'FILE', help: 'with new-key: the new file of the private key', offers: 'files' },
@@ -42,7 +42,7 @@ export const channel: Command = {
     const odd = verb === 'keys' ? ['out', 'witness'].find((option) => context.values[option] !== undefined) : undefined
     if (odd !== undefined) throw new UsageError(`--${odd} goes with new-key, not with keys`)
     if (verb === 'keys' && name === undefined) return printKeys(context)
-    throw new UsageError('"channel" takes new-key NAME or keys; see skillsyncd channel --help')
+    throw new UsageError('"hub channel" takes new-key NAME or keys; see skillsyncd hub channel --help')
   },
 }
 
@@ -78,7 +78,7 @@ function linesOfLog(name: string, file: string, key: string): readonly string[] 
 function linesOfWitness(file: string, key: string): readonly string[] {
   return [
     `The private key is in ${file}. Run the witness with it:`,
-    `    skillsyncd witness --key ${shellWord(file)} --state DIR --log KEY`,
+    `    skillsyncd hub witness --key ${shellWord(file)} --state DIR --log KEY`,
     'and name the public key above in the configuration of the hub, and in those of followers:',
     `    channel: { …, witnesses: [{ url: https://…/, key: ${key} }] }`,
     `    follow: { …, witnesses: [${key}] }`,
@@ -91,7 +91,7 @@ async function printKeys(context: Context<ChannelHubConfig>): Promise<ExitStatus
   if (log === undefined)
     throw new OperatorError(
       'bad-request',
-      'The configuration has no `channel`; skillsyncd channel new-key makes a key and shows the lines',
+      'The configuration has no `channel`; skillsyncd hub channel new-key makes a key and shows the lines',
     )
   const signers = await channelSigners(log, context)
   const keys = channelNames(config).flatMap((name) =>

@@ -36,10 +36,10 @@ export async function checkProof(context: Context, proof: string): Promise<ExitS
 function keysIn(value: unknown): readonly NoteVerifier[] {
   const texts = Array.isArray(value) ? value.map(String) : []
   if (texts.length === 0)
-    throw new UsageError('--proof needs --key: the public key of the log, as skillsyncd channel keys prints it')
+    throw new UsageError('--proof needs --key: the public key of the log, as skillsyncd hub channel keys prints it')
   const keys = texts.flatMap((text) => parseVerifier(text) ?? [])
   if (keys.length !== texts.length)
-    throw new UsageError('--key is no public key of a log; skillsyncd channel keys prints it')
+    throw new UsageError('--key is no public key of a log; skillsyncd hub channel keys prints it')
   if (keys.some(({ name }) => name !== keys[0]?.name)) throw new UsageError('--key: the keys have different names')
   return keys
 }

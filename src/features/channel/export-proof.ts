@@ -158,7 +158,7 @@ async function newestEntry(
   const file = join(state, 'logs', logFileOf(name))
   const log = await ChannelLog.open(file)
   if (log.size === 0)
-    throw nothingServed('the log of the channel has no entry yet; start the daemon, or skillsyncd publish')
+    throw nothingServed('the log of the channel has no entry yet; start the daemon, or skillsyncd hub publish')
   // The daemon may have appended an entry a moment ago: nothing is signed that a crash can take back.
   await unlessAbsent(syncPath(file))
   const signers = (await channelSigners(channel, context)).map((signer) => renamedSigner(signer, origin))

@@ -15,8 +15,8 @@ interface Measured {
 /** Channels: what a hub serves, signed and logged, for daemons that follow it; witnesses of the log, and recalls. */
 export const channelFeature: Feature<LogParts & RecallParts & Measured> = {
   commands: {
-    channel: async () => (await import('./channel.ts')).channel,
-    witness: async () => (await import('./witness.ts')).witness,
+    'hub channel': async () => (await import('./channel.ts')).channel,
+    'hub witness': async () => (await import('./witness.ts')).witness,
   },
   items: async () => (await import('./channel-items.ts')).channelItems,
   async requests() {

@@ -18,7 +18,7 @@ import { serveWitness } from './witness/witness-server.ts'
 import { Witness } from './witness/witness.ts'
 
 export const witness: Command = {
-  name: 'witness',
+  name: 'hub witness',
   summary: 'Run a witness, which cosigns the logs of hubs',
   needsConfiguration: false,
   serves: 'http',
@@ -26,15 +26,15 @@ export const witness: Command = {
   A witness cosigns the newest checkpoint of a log only if it continues the one that it cosigned last (C2SP tlog-witness).
   It runs until Ctrl+C or SIGTERM, and needs no configuration file. Run it on another machine than the hub.
 
-  Each log is known by its public key, as skillsyncd channel keys prints it at the hub. The channel of each pack is a log
+  Each log is known by its public key, as skillsyncd hub channel keys prints it at the hub. The channel of each pack is a log
   of its own.
 `,
-  examples: ['skillsyncd witness --key witness.key --state witness --log "$(cat log.pub)"'],
+  examples: ['skillsyncd hub witness --key witness.key --state witness --log "$(cat log.pub)"'],
   options: {
     key: {
       type: 'string',
       value: 'FILE',
-      help: 'the private key, which skillsyncd channel new-key --witness makes',
+      help: 'the private key, which skillsyncd hub channel new-key --witness makes',
       offers: 'files',
     },
     state: { type: 'string', value: 'DIR', help: 'the folder for what was cosigned; keep it', offers: 'folders' },
@@ -76,7 +76,7 @@ export const witness: Command = {
 
 function stateOf({ values: { state } }: Context): string {
   if (typeof state === 'string' && state !== '') return resolve(state)
-  throw new UsageError('witness needs --state DIR: what it has cosigned must survive a restart')
+  throw new UsageError('hub witness needs --state DIR: what it has cosigned must survive a restart')
 }
 
 function listenOf({ values: { listen = '127.0.0.1:8791' } }: Context): ListenAddress {
@@ -90,23 +90,23 @@ function listenOf({ values: { listen = '127.0.0.1:8791' } }: Context): ListenAdd
 function logKeysOf({ values }: Context): readonly NoteVerifier[] {
   const texts = Array.isArray(values['log']) ? values['log'].map(String) : []
   if (texts.length === 0)
-    throw new UsageError('witness needs --log KEY, a public key as skillsyncd channel keys prints it at the hub')
+    throw new UsageError('hub witness needs --log KEY; skillsyncd hub channel keys prints it at the hub')
   return texts.map((text) => {
     const key = parseVerifier(text)
     if (key !== undefined) return key
-    throw new UsageError(`--log "${text}" is no public key of a log, NAME+ID+KEY; skillsyncd channel keys prints them`)
+    throw new UsageError(`--log "${text}" is no public key of a log; skillsyncd hub channel keys prints NAME+ID+KEY`)
   })
 }
 
 async function signerIn({ values: { key: file }, environment, redactor }: Context): Promise<NoteSigner> {
   if (typeof file !== 'string')
-    throw new UsageError('witness needs --key FILE; skillsyncd channel new-key NAME --out FILE --witness makes one')
+    throw new UsageError('hub witness needs --key FILE; skillsyncd hub channel new-key --witness makes one')
   const path = resolve(file)
   const signer = parseSigner((await readSecret({ kind: 'file', path }, environment, redactor)).trim(), 'cosignature')
   if (signer !== undefined) return signer
   throw new OperatorError(
     'bad-request',
-    `Cannot use "${path}": it is no private key of a witness; skillsyncd channel new-key NAME --out FILE --witness makes one`,
+    `Cannot use "${path}": it is no private key of a witness; skillsyncd hub channel new-key NAME --out FILE --witness makes one`,
   )
 }
 

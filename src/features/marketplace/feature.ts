@@ -5,8 +5,8 @@ import type { PublishParts } from './publish-request.ts'
 /** The plugin marketplace: a git remote, branches that are pushed, and the settings of agents that read them. */
 export const marketplaceFeature: Feature<PublishParts & MarketplaceServerParts> = {
   commands: {
-    enroll: async () => (await import('./enrollment/enroll.ts')).enroll,
-    publish: async () => (await import('./publish.ts')).publish,
+    'hub enroll': async () => (await import('./enrollment/enroll.ts')).enroll,
+    'hub publish': async () => (await import('./publish.ts')).publish,
   },
   items: async () => (await import('./publication-lines.ts')).publicationItems,
   requests: async () => [(await import('./publish-request.ts')).publishRequest],

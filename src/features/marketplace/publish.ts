@@ -11,7 +11,7 @@ import { publishRequest } from './publish-request.ts'
 import type { PublishEnd, ChannelWritten } from './publish-request.ts'
 
 export const publish: Command = {
-  name: 'publish',
+  name: 'hub publish',
   summary: 'Push the plugin marketplace, or write the channel',
   details: `
   Each push is a new commit of a branch at a git host. Without --git and --to: to all that publish names in
@@ -22,9 +22,9 @@ export const publish: Command = {
   a machine without a network. It needs \`channel\` in the configuration.
 `,
   examples: [
-    'skillsyncd publish',
-    'skillsyncd publish --git https://git.example.com/team/plugins.git --dry-run',
-    'skillsyncd publish --to /media/usb/channel',
+    'skillsyncd hub publish',
+    'skillsyncd hub publish --git https://git.example.com/team/plugins.git --dry-run',
+    'skillsyncd hub publish --to /media/usb/channel',
   ],
   options: {
     to: {

@@ -115,7 +115,7 @@ async function keysOf(
 function channelLines({ address, log, keys }: RingChannel, { serve }: RingHubConfig): readonly string[] {
   const head = `as a follower it reads ${address}, the log ${log}`
   if (keys === undefined)
-    return [`${head}; skillsyncd channel keys prints its key, for a user that can read the private one`]
+    return [`${head}; skillsyncd hub channel keys prints its key, for a user that can read the private one`]
   const url = `${serve.http.publicUrl ?? 'https://…'}${address}`
   // JSON, which YAML reads as it is.
   const texts = keys.map((key) => JSON.stringify(key)).join(', ')

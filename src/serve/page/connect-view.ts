@@ -19,7 +19,7 @@ export function connectView(view: PageView): PageBody {
       ${
         isTokenRequired
           ? html`<p class="note">
-              Each client needs a token: <code>skillsyncd token add NAME</code> on the hub creates one. Clients that can
+              Each client needs a token: <code>skillsyncd hub token add NAME</code> there creates one. Clients that can
               read it from the environment variable <code>SKILLS_TOKEN</code>. For the others, replace TOKEN with it.
             </p>`
           : EMPTY_HTML

@@ -127,7 +127,7 @@ export const SYNC_ERROR_RULES = {
   'log-unsigned': {
     meaning: 'None of the keys in `key` has signed the log of the channel, or the log has another name',
     ends: 'person',
-    fix: 'Check the address, and compare `key` with what skillsyncd channel keys prints at the hub',
+    fix: 'Check the address, and compare `key` with what skillsyncd hub channel keys prints at the hub',
   },
   'log-rolled-back': {
     meaning: 'The log of the channel is shorter than this machine has seen it before',

@@ -17,7 +17,7 @@ serve: { http: { port: 0 } }
 
 /** The hub of the document, and the machines that follow it. The disk of the document is a folder beside their homes. */
 export const CHANNEL: Handlings = {
-  'skillsyncd channel new-key skills.example.com/channel --out ~/.config/skillsyncd/channel.key': {
+  'skillsyncd hub channel new-key skills.example.com/channel --out ~/.config/skillsyncd/channel.key': {
     before: async (home) => home.move('hub', HUB),
     says: /^skills\.example\.com\/channel\+[\da-f]{8}\+/,
     after: async (home) =>
@@ -28,8 +28,8 @@ export const CHANNEL: Handlings = {
     before: upToDate,
     says: /channel at \/channel\/: up to date at entry 1\n/,
   },
-  'skillsyncd channel keys': { says: /^skills\.example\.com\/channel\+\S+ {2}everything\n/ },
-  'skillsyncd token add site-b --scope channel': { says: /^sks_/ },
+  'skillsyncd hub channel keys': { says: /^skills\.example\.com\/channel\+\S+ {2}everything\n/ },
+  'skillsyncd hub token add site-b --scope channel': { says: /^sks_/ },
   'skillsyncd sync hub': {
     before: async (home) => {
       const { http } = JSON.parse((await home.run('skillsyncd status --json')).stdout)
@@ -40,7 +40,7 @@ export const CHANNEL: Handlings = {
   'skillsyncd why review': {
     says: /\n {2}hub +team, https:\/\/git\.example\.com\/team\/skills\.git, refs\/heads\/main -> [\da-f]{40}\n {2}hub +entry 1 of the log /,
   },
-  'skillsyncd publish --to /media/usb/channel': {
+  'skillsyncd hub publish --to /media/usb/channel': {
     before: async (home) => home.return('hub'),
     as: onDisk,
     says: /up to date at entry 1, \d+ new objects written/,
@@ -50,23 +50,23 @@ export const CHANNEL: Handlings = {
     after: async (home) => expect((await home.run('skillsyncd list')).stdout).toContain('review'),
   },
   'skillsyncd verify': {},
-  'skillsyncd channel new-key witness.example.com --out ~/witness.key --witness': {
+  'skillsyncd hub channel new-key witness.example.com --out ~/witness.key --witness': {
     says: /^witness\.example\.com\+[\da-f]{8}\+B\S+\n/,
   },
-  'skillsyncd witness --key ~/witness.key --state ~/witness --log skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
+  'skillsyncd hub witness --key ~/witness.key --state ~/witness --log skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
     { skip: 'it stays beside the hub, at a port of its own: witness.test.ts runs it' },
-  'skillsyncd export --proof review.proof.json team/review': { says: /entry 1, 1 skill\n/ },
+  'skillsyncd hub export --proof review.proof.json team/review': { says: /entry 1, 1 skill\n/ },
   'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
     {
       as: withKeyOf('island'),
       says: /skill team\/review: review, served, digest [\da-f]{64}\n[^]*proved: nothing found\n/,
     },
   'skillsyncd verify --log': { says: /: 1 entry, of [^]*; entry 1 is served, of [^]*\n1 log: nothing found\n/ },
-  'skillsyncd token add web-site --scope channel --pack web': {
+  'skillsyncd hub token add web-site --scope channel --pack web': {
     before: async (home) => home.return('hub'),
     says: /^sks_/,
   },
-  'skillsyncd publish --to /media/usb/web --pack web': {
+  'skillsyncd hub publish --to /media/usb/web --pack web': {
     as: onDisk,
     after: async (home) => {
       const checkpoint = await readFile(await onDisk('/media/usb/web/checkpoint', home), 'utf8')
@@ -86,13 +86,13 @@ export const CHANNEL: Handlings = {
   },
   'skillsyncd enable team/review': { says: /^team\/review: enabled, also at all followers\n$/ },
   'skillsyncd enable 3f2c9d1e5b7a': { as: ofRecallInForce, says: /^[\da-f]{64}: ended\n$/ },
-  'skillsyncd channel new-key skills.example.com/channel --out ~/.config/skillsyncd/next.key': {
+  'skillsyncd hub channel new-key skills.example.com/channel --out ~/.config/skillsyncd/next.key': {
     after: async (home) => home.edit((text) => text.replace('key: { file: channel.key }', KEY_FILES)),
   },
   'skillsyncd reload': {
     after: async (home) => {
       await upToDate(home)
-      await home.run(await onDisk('skillsyncd publish --to /media/usb/channel', home))
+      await home.run(await onDisk('skillsyncd hub publish --to /media/usb/channel', home))
       const checkpoint = await readFile(await onDisk('/media/usb/channel/checkpoint', home), 'utf8')
       expect(checkpoint.match(/^— skills\.example\.com\/channel /gm)).toHaveLength(2)
     },
@@ -103,7 +103,7 @@ export const CHANNEL: Handlings = {
 function withKeyOf(machine: string): NonNullable<Handling['as']> {
   return async (line, home) => {
     home.return('hub')
-    const { keys } = JSON.parse((await home.run('skillsyncd channel keys --json')).stdout)
+    const { keys } = JSON.parse((await home.run('skillsyncd hub channel keys --json')).stdout)
     home.return(machine)
     return line.replace(/(--key )\S+/, `$1${keys[0].key}`)
   }
@@ -136,7 +136,7 @@ async function onDisk(line: string, home: ShellHome): Promise<string> {
 /** The next lines run on another machine, which follows the channel. The hub goes on. */
 async function follow(home: ShellHome, machine: string, place: string): Promise<void> {
   home.return('hub')
-  const { keys } = JSON.parse((await home.run('skillsyncd channel keys --json')).stdout)
+  const { keys } = JSON.parse((await home.run('skillsyncd hub channel keys --json')).stdout)
   home.return(machine)
   await mkdir(join(home.configFile, '..'), { recursive: true })
   const source = ['id: hub', 'follow:', `  ${place}`, `  key: ${keys[0].key}`].join('\n    ')

@@ -20,7 +20,7 @@ export const README: Handlings = {
   'skillsyncd link claude-code codex': LINK,
   'skillsyncd service install --user --now': { skip: SYSTEMD },
   'skillsyncd lock': LOCK,
-  'skillsyncd token add ada': { says: /[\w-]{30,}/ },
+  'skillsyncd hub token add ada': { says: /[\w-]{30,}/ },
   'skillsyncd sync --locked': { before: async (home) => home.clone('ci') },
   'skillsyncd link --once --to build/skills --copy --locked': {
     after: async ({ cwd }) => expect(await readFile(join(cwd, 'build/skills/pdf/SKILL.md'), 'utf8')).toBe(skill('pdf')),

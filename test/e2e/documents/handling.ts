@@ -75,7 +75,7 @@ export const AUTHOR: Handlings = {
     },
     after: async ({ cwd }) => expect(await readFile(join(cwd, 'incident-report/SKILL.md'), 'utf8')).toMatch(/^---\n/),
   },
-  'skillsyncd validate': {},
+  'skillsyncd skill validate': {},
   'skillsyncd mcp --skills-dir "$PWD"': { input: CLIENT, says: /"serverInfo"/ },
 }
 

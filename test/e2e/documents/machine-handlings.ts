@@ -69,26 +69,26 @@ export const CLIENTS: Handlings = {
     after: async ({ cwd }) =>
       expect(await readFile(join(cwd, 'catalog.txt'), 'utf8')).toMatch(/<available_skills>.*pdf.*review/s),
   },
-  'skillsyncd enroll claude-code codex vscode --write --token-file token': { skip: ENROLLMENT },
-  'skillsyncd enroll claude-code codex --organization --write --yes --root /mnt/image': { skip: ENROLLMENT },
-  'skillsyncd enroll --check': { skip: ENROLLMENT },
+  'skillsyncd hub enroll claude-code codex vscode --write --token-file token': { skip: ENROLLMENT },
+  'skillsyncd hub enroll claude-code codex --organization --write --yes --root /mnt/image': { skip: ENROLLMENT },
+  'skillsyncd hub enroll --check': { skip: ENROLLMENT },
 }
 
 export const ACCESS: Handlings = {
-  'skillsyncd token add ada': { before: hubOn('hub'), ...TOKEN },
-  'skillsyncd token add ci --scope skills --expires never': TOKEN,
-  'skillsyncd token add bob --pack web': TOKEN,
+  'skillsyncd hub token add ada': { before: hubOn('hub'), ...TOKEN },
+  'skillsyncd hub token add ci --scope skills --expires never': TOKEN,
+  'skillsyncd hub token add bob --pack web': TOKEN,
   'skillsyncd doctor --connect https://skills.example.com --token-file token': { skip: HUB },
   'skillsyncd list --pack web': { says: /^(?!.*pdf).*review/s },
   'skillsyncd list --prompt --pack web': { says: /^(?!.*pdf).*review/s },
 }
 
 export const SECURITY: Handlings = {
-  'skillsyncd export': { before: hubOn('inventory'), says: /"bomFormat": ?"CycloneDX".*review/s },
-  'skillsyncd export --format spdx --output sbom.json': {
+  'skillsyncd hub export': { before: hubOn('inventory'), says: /"bomFormat": ?"CycloneDX".*review/s },
+  'skillsyncd hub export --format spdx --output sbom.json': {
     after: async ({ cwd }) => expect(await readFile(join(cwd, 'sbom.json'), 'utf8')).toMatch(/"SPDX-2\.3"/),
   },
-  'skillsyncd export --generation 41': {
+  'skillsyncd hub export --generation 41': {
     as: async (line) => line.replace('41', '1'),
     says: /"bomFormat": ?"CycloneDX"/,
   },

@@ -88,7 +88,7 @@ export const PINNING: Handlings = {
       await teamOn('rings')(home)
       await home.edit((text) => `${text}rings: ${rings}\n`)
       await pulled(home)
-      await home.run('skillsyncd token add ada')
+      await home.run('skillsyncd hub token add ada')
       await commitNext(home, 'for the rings')
       await pulled(home)
     },

@@ -22,8 +22,8 @@ test('a folder that another user made first stops neither the daemon nor what is
   const daemon = home.start('start')
   await daemon.line()
   for (const command of [
-    ['token', 'add', 'ada'],
-    ['token', 'revoke', 'ada'],
+    ['hub', 'token', 'add', 'ada'],
+    ['hub', 'token', 'revoke', 'ada'],
     ['disable', 'team/alpha'],
     ['reload'],
     ['doctor'],

@@ -25,7 +25,7 @@ test.each(['state folder', 'folder of the layout', 'file'])(
       ['start'],
       ['mcp'],
       ['list'],
-      ['token', 'add', 'ada'],
+      ['hub', 'token', 'add', 'ada'],
       ['disable', 'team/alpha'],
     ]) {
       const end = await ended(home, ...command)
@@ -115,7 +115,7 @@ test('a lock put into a folder that others can write to has its socket asked not
   await writeFile(join(home.state, 'daemon.lock'), JSON.stringify(planted))
   await chmod(home.state, 0o777)
 
-  for (const command of [['token', 'add', 'ada'], ['disable', 'team/alpha'], ['reload']]) {
+  for (const command of [['hub', 'token', 'add', 'ada'], ['disable', 'team/alpha'], ['reload']]) {
     const end = await home.command(...command)
 
     expect(end, command[0]).toMatchObject({ status: 1, stdout: '' })
@@ -130,7 +130,7 @@ test.each(['000', '002', '077'])('what is written under umask %s is opened again
   home.under = ['sh', '-c', `umask ${umask} && exec "$@"`, 'sh']
   await rm(home.state, { recursive: true })
 
-  expect(await home.run('token', 'add', 'ada')).toMatchObject({ status: 0 })
+  expect(await home.run('hub', 'token', 'add', 'ada')).toMatchObject({ status: 0 })
   expect(await home.run('sync')).toMatchObject({ status: 0 })
   expect(await home.run('disable', 'team/alpha')).toMatchObject({ status: 0 })
   const daemon = home.start('start')

@@ -194,7 +194,7 @@ test('with serve.metrics.enabled: false there is no /metrics', async () => {
 
 test('off loopback there is no /metrics beside MCP, and who asks for one is told where it can be', async () => {
   await using world = await World.create()
-  await world.home.command('token', 'add', 'prometheus', '--scope', 'metrics')
+  await world.home.command('hub', 'token', 'add', 'prometheus', '--scope', 'metrics')
   await serveAs(world, 'http: { host: 0.0.0.0, port: 0 }')
   const { port } = new URL(await world.home.start('start').line())
 
@@ -212,7 +212,7 @@ test('off loopback there is no /metrics beside MCP, and who asks for one is told
 test('off loopback /metrics is at serve.operations, for a token that opens it; webhooks and health need none', async () => {
   await using world = await World.create()
   const token = async (...scope: string[]) =>
-    (await world.home.command('token', 'add', ['t', ...scope].join('-'), '--scope', ...scope)).stdout.trim()
+    (await world.home.command('hub', 'token', 'add', ['t', ...scope].join('-'), '--scope', ...scope)).stdout.trim()
   const [reader, prometheus] = [await token('skills'), await token('metrics')]
   await serveAs(world, 'http: { host: 0.0.0.0, port: 0 }, operations: { host: 0.0.0.0, port: 0 }')
   const daemon = world.home.start('start')
@@ -236,7 +236,7 @@ test('off loopback /metrics is at serve.operations, for a token that opens it; w
 
 test('at serve.operations /metrics is public where that is said on purpose', async () => {
   await using world = await World.create()
-  await world.home.command('token', 'add', 'reader')
+  await world.home.command('hub', 'token', 'add', 'reader')
   await serveAs(world, 'http: { host: 0.0.0.0, port: 0 }, operations: { host: 0.0.0.0, port: 0 }, public: [metrics]')
   const daemon = world.home.start('start')
   await daemon.line()
@@ -249,7 +249,7 @@ test('at serve.operations /metrics is public where that is said on purpose', asy
 
 test('behind a proxy that brings others to loopback, /metrics needs a token too, unless it is public on purpose', async () => {
   await using world = await World.create()
-  await world.home.command('token', 'add', 'reader')
+  await world.home.command('hub', 'token', 'add', 'reader')
   const proxied = `http: { port: 0, public_url: 'https://skills.example.com' }`
   await serveAs(world, proxied)
   const closed = world.home.start('start')

@@ -253,7 +253,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     await using world = await World.create()
     const { home } = world
     await world.synced()
-    const { stdout } = await home.command('token', 'add', 'ada', '--scope', 'page')
+    const { stdout } = await home.command('hub', 'token', 'add', 'ada', '--scope', 'page')
     const token = stdout
       .trim()
       .split(/\s+/)

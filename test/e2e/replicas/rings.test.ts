@@ -101,7 +101,7 @@ class Clients implements AsyncDisposable {
 }
 
 async function tokenOf(member: Member, name: string): Promise<string> {
-  const { stdout } = await member.command('token', 'add', name, '--scope', 'skills')
+  const { stdout } = await member.command('hub', 'token', 'add', name, '--scope', 'skills')
   return stdout.trim()
 }
 

@@ -70,7 +70,7 @@ test('a path that cannot be written is refused with the reason', async () => {
 test('a name is wanted, and an empty description is refused', async () => {
   await using home = await Home.create()
 
-  expect((await home.command('skill', 'new')).stderr).toContain('"new" wants a name')
+  expect((await home.command('skill', 'new')).stderr).toContain('"skill new" wants a name')
   expect((await home.command('skill', 'new', join(home.path, 'a'), '--description', ' ')).stderr).toContain(
     '--description is empty',
   )

@@ -10,7 +10,7 @@ test('new-key writes the private key for its owner alone, and prints the public 
   await using home = await Home.create()
   const file = join(home.path, 'channel.key')
 
-  const made = await home.command('channel', 'new-key', NAME, '--out', file)
+  const made = await home.command('hub', 'channel', 'new-key', NAME, '--out', file)
 
   const kept = (await readFile(file, 'utf8')).trim()
   const [key = ''] = made.stdout.split('\n')
@@ -27,7 +27,7 @@ test('the JSON of new-key has the public key and the file, and nothing else', as
   await using home = await Home.create()
   const file = join(home.path, 'channel.key')
 
-  const made = await home.command('channel', 'new-key', NAME, '--out', file, '--json')
+  const made = await home.command('hub', 'channel', 'new-key', NAME, '--out', file, '--json')
 
   const signer = parseSigner((await readFile(file, 'utf8')).trim())
   expect(JSON.parse(made.stdout)).toEqual({ file, key: verifierText(signer!) })
@@ -36,7 +36,8 @@ test('the JSON of new-key has the public key and the file, and nothing else', as
 test('each key is a new one', async () => {
   await using home = await Home.create()
   const keyIn = async (file: string): Promise<string> =>
-    JSON.parse((await home.command('channel', 'new-key', NAME, '--out', join(home.path, file), '--json')).stdout).key
+    JSON.parse((await home.command('hub', 'channel', 'new-key', NAME, '--out', join(home.path, file), '--json')).stdout)
+      .key
 
   expect(await keyIn('a.key')).not.toBe(await keyIn('b.key'))
 })
@@ -47,8 +48,8 @@ test('a file that is there is kept, also behind a link', async () => {
   await writeFile(file, 'the key of before\n')
   await symlink(join(home.path, 'elsewhere.key'), join(home.path, 'link.key'))
 
-  const again = await home.command('channel', 'new-key', NAME, '--out', file)
-  const linked = await home.command('channel', 'new-key', NAME, '--out', join(home.path, 'link.key'))
+  const again = await home.command('hub', 'channel', 'new-key', NAME, '--out', file)
+  const linked = await home.command('hub', 'channel', 'new-key', NAME, '--out', join(home.path, 'link.key'))
 
   expect(again).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`"${file}": `) })
   expect(await readFile(file, 'utf8')).toBe('the key of before\n')
@@ -59,19 +60,19 @@ test('a file that is there is kept, also behind a link', async () => {
 test('a folder that is not there is named', async () => {
   await using home = await Home.create()
 
-  const made = await home.command('channel', 'new-key', NAME, '--out', join(home.path, 'none', 'channel.key'))
+  const made = await home.command('hub', 'channel', 'new-key', NAME, '--out', join(home.path, 'none', 'channel.key'))
 
   expect(made).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('Cannot write the private key') })
 })
 
 test.each([
-  [['channel'], 'takes new-key NAME or keys'],
-  [['channel', 'new-key'], 'takes new-key NAME or keys'],
-  [['channel', 'keys', NAME], 'takes new-key NAME or keys'],
-  [['channel', 'keys', '--out', '/tmp/key'], '--out goes with new-key'],
-  [['channel', 'new-key', NAME], 'needs --out FILE'],
-  [['channel', 'new-key', 'two words', '--out', '/nowhere/key'], 'no spaces and no +'],
-  [['channel', 'new-key', 'a+b', '--out', '/nowhere/key'], 'no spaces and no +'],
+  [['hub', 'channel'], 'takes new-key NAME or keys'],
+  [['hub', 'channel', 'new-key'], 'takes new-key NAME or keys'],
+  [['hub', 'channel', 'keys', NAME], 'takes new-key NAME or keys'],
+  [['hub', 'channel', 'keys', '--out', '/tmp/key'], '--out goes with new-key'],
+  [['hub', 'channel', 'new-key', NAME], 'needs --out FILE'],
+  [['hub', 'channel', 'new-key', 'two words', '--out', '/nowhere/key'], 'no spaces and no +'],
+  [['hub', 'channel', 'new-key', 'a+b', '--out', '/nowhere/key'], 'no spaces and no +'],
 ])('%j is a wrong use: %s', async (args, message) => {
   await using home = await Home.create()
 
@@ -82,8 +83,8 @@ test('keys prints the public keys of everything and of each pack, of which each 
   await using home = await Home.create()
   const keys = await configured(home, ['old.key', 'new.key'])
 
-  const printed = await home.command('channel', 'keys')
-  const json = JSON.parse((await home.command('channel', 'keys', '--json')).stdout)
+  const printed = await home.command('hub', 'channel', 'keys')
+  const json = JSON.parse((await home.command('hub', 'channel', 'keys', '--json')).stdout)
 
   const lines = printed.stdout.trimEnd().split('\n')
   expect(printed.status).toBe(0)
@@ -105,7 +106,7 @@ test('a key of another name, and a file that is none, are refused by their file 
   await configured(home, ['channel.key'])
   await writeFile(join(home.path, 'config/skillsyncd/channel.key'), 'PRIVATE+KEY+hunter2-hunter2-hunter2\n')
 
-  const none = await home.command('channel', 'keys')
+  const none = await home.command('hub', 'channel', 'keys')
 
   expect(none).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('channel.key') })
   expect(none.stderr).not.toContain('hunter2')
@@ -115,9 +116,12 @@ test('without a channel in the configuration, keys says how to make one', async 
   await using home = await Home.create()
   await home.configure({ drafts: [`path: ${home.path}`] })
 
-  const none = await home.command('channel', 'keys')
+  const none = await home.command('hub', 'channel', 'keys')
 
-  expect(none).toMatchObject({ status: 1, stderr: expect.stringContaining('skillsyncd channel new-key makes a key') })
+  expect(none).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('skillsyncd hub channel new-key makes a key'),
+  })
 })
 
 /** Configures a channel with new keys in these files, and a pack. Returns the public keys. */
@@ -125,7 +129,7 @@ async function configured(home: Home, files: readonly string[]): Promise<readonl
   const keys: string[] = []
   for (const file of files) {
     const out = join(home.path, 'config/skillsyncd', file)
-    const made = await home.command('channel', 'new-key', NAME, '--out', out, '--json')
+    const made = await home.command('hub', 'channel', 'new-key', NAME, '--out', out, '--json')
     keys.push(JSON.parse(made.stdout).key)
   }
   const drafts = join(home.path, 'drafts')
@@ -141,16 +145,16 @@ test('new-key --witness makes a key that cosigns, and shows where its parts belo
   await using home = await Home.create()
   const file = join(home.path, 'witness.key')
 
-  const made = await home.command('channel', 'new-key', 'witness.example.com', '--out', file, '--witness')
+  const made = await home.command('hub', 'channel', 'new-key', 'witness.example.com', '--out', file, '--witness')
 
   const [key = ''] = made.stdout.split('\n')
   const secret = (await readFile(file, 'utf8')).trim()
   expect(made.status).toBe(0)
   expect(verifierText(parseSigner(secret, 'cosignature')!)).toBe(key)
   expect([parseSigner(secret), parseVerifier(key)]).toEqual([undefined, undefined])
-  expect(made.stdout).toContain(`skillsyncd witness --key ${file} --state DIR --log KEY`)
+  expect(made.stdout).toContain(`skillsyncd hub witness --key ${file} --state DIR --log KEY`)
   expect(made.stdout).not.toContain(secret)
-  expect(await home.command('channel', 'keys', '--witness')).toMatchObject({
+  expect(await home.command('hub', 'channel', 'keys', '--witness')).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('--witness goes with new-key'),
   })

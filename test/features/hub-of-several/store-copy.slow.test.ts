@@ -19,7 +19,7 @@ describePostgres('skillsyncd store copy', (server) => {
       await expectDone(home.command('sync'))
     }
     await expectDone(home.command('disable', 'team/two'))
-    await expectDone(home.command('token', 'add', 'ada'))
+    await expectDone(home.command('hub', 'token', 'add', 'ada'))
     await configure(home, true)
     const url = await server.createDatabase()
     home.env['DATABASE'] = url
@@ -47,7 +47,7 @@ describePostgres('skillsyncd store copy', (server) => {
     for (const words of [
       ['list', '--json'],
       ['log', '--json'],
-      ['token', 'list', '--json'],
+      ['hub', 'token', 'list', '--json'],
       ['show', 'team/three', '--json'],
     ])
       expect((await home.command(...words, '--state', back)).stdout, words.join(' ')).toBe(

@@ -13,7 +13,7 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
   const { home, git, repository } = world
   await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h'] }, RINGS)
   await world.synced()
-  for (const name of ['ada', 'bob']) await home.command('token', 'add', name, '--scope', 'skills')
+  for (const name of ['ada', 'bob']) await home.command('hub', 'token', 'add', name, '--scope', 'skills')
 
   const filled = await home.command('promote', '--now', '--json')
   const second = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
@@ -79,7 +79,7 @@ test('the entry for a follower begins with the public address, and has both keys
   await using world = await World.create()
   const { home } = world
   const files = ['new.key', 'old.key'].map((name) => join(home.path, name))
-  for (const file of files) await home.command('channel', 'new-key', 'skills.example.com/channel', '--out', file)
+  for (const file of files) await home.command('hub', 'channel', 'new-key', 'skills.example.com/channel', '--out', file)
   const keys = files.map((file) => `{ file: ${file} }`).join(', ')
   const config = await readFile(home.configFile, 'utf8')
   const served = config.replace('port: 0 }', 'port: 0, public_url: https://skills.example.com/ }')
@@ -97,12 +97,12 @@ test('a token of packs has no entry for a follower, whether it is named or its i
   await using world = await World.create()
   const { home } = world
   const file = join(home.path, 'channel.key')
-  await home.command('channel', 'new-key', 'hub.example/channel', '--out', file)
+  await home.command('hub', 'channel', 'new-key', 'hub.example/channel', '--out', file)
   const channel = `channel: { name: hub.example/channel, key: { file: ${file} } }`
   const config = await readFile(home.configFile, 'utf8')
   const packs = 'packs: [{ id: crew, include: [{ source: team }] }]'
   await writeFile(home.configFile, [config, ...RINGS, channel, packs, ''].join('\n'))
-  await home.command('token', 'add', 'ada', '--scope', 'channel', '--pack', 'crew')
+  await home.command('hub', 'token', 'add', 'ada', '--scope', 'channel', '--pack', 'crew')
   const entry = async (name: string) =>
     JSON.parse((await home.command('status', '--rings', name, '--json')).stdout).channel
 

@@ -85,9 +85,9 @@ function refusalCause(refusal: HttpRefusal, hasToken: boolean): FailureCause | u
 const PORTAL =
   'A proxy requires a person to sign in: exempt this address from it, because a token identifies the client'
 const TOKEN_MISSING =
-  'Give a token: --token-file FILE, or the variable SKILLSYNCD_TOKEN; skillsyncd token add makes one'
+  'Give a token: --token-file FILE, or the variable SKILLSYNCD_TOKEN; skillsyncd hub token add makes one'
 const TOKEN_REFUSED =
-  'The token is not valid there: skillsyncd token list shows the valid ones; a proxy may have replaced the Authorization header'
+  'The token is not valid there: skillsyncd hub token list shows the valid ones; a proxy may have replaced the Authorization header'
 const HOST =
   'The daemon does not accept this host name: set serve.http.public_url or allowed_hosts, and let the proxy forward the name (nginx: proxy_set_header Host $host)'
 const HEADERS =

@@ -141,7 +141,7 @@ async function tokensChecked({ config, clock }: Ground): Promise<CheckResult[]> 
   if (!isTokenRequired(config, config.serve.http)) return [ok('none is needed: only this machine can connect')]
   if (config.serve.oauth !== undefined) return [ok('those of the authorization server are accepted')]
   if (tokens.isAnyInForce) return [ok('there is one that counts')]
-  return [fail('other machines reach it, and no token counts', 'Make one with skillsyncd token add NAME')]
+  return [fail('other machines reach it, and no token counts', 'Make one with skillsyncd hub token add NAME')]
 }
 
 /** The limit of this shell. A service has its own limit, so the message says which one it means. */

@@ -37,7 +37,7 @@ export function explainedCodes(): readonly ExplainedCode[] {
       'problem in status',
       'What is served stays; skillsyncd status --check ends with 3 if it needs a person',
     ),
-    ...checksOf(ENROLLMENT_CHECKS, 'check of enroll', 'skillsyncd enroll --check ends with 3 if it fails'),
+    ...checksOf(ENROLLMENT_CHECKS, 'check of enroll', 'skillsyncd hub enroll --check ends with 3 if it fails'),
     ...checksOf(LOG_EVENTS, 'event of the log', EVENT_EFFECT),
   ]
 }

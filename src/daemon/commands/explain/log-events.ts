@@ -17,7 +17,7 @@ const NOT_SHARED = {
 const FAULTS = {
   'tokens-not-read': {
     meaning: '`tokens.json` is not readable, so no token is accepted',
-    fix: 'Correct or remove it; it is read again at the next `token add` or `token revoke`',
+    fix: 'Correct or remove it; it is read again at the next `hub token add` or `hub token revoke`',
   },
   'marketplace-skill-left-out': {
     meaning: 'A skill is in no plugin of the marketplace; other clients have it',
@@ -58,7 +58,7 @@ const FAULTS = {
   },
   'not-cosigned': {
     meaning:
-      '`skillsyncd witness` refused a checkpoint. 422: it does not continue the cosigned one, or anyone sent a wrong proof',
+      '`skillsyncd hub witness` refused a checkpoint. 422: it does not continue the cosigned one, or anyone sent a wrong proof',
     fix: 'If the hub reports `log-unwitnessed` too, a copy of its state or key is in use elsewhere',
   },
   'cannot-write': { meaning: 'An `mcp` process cannot write the state folder, and serves what is stored' },
@@ -241,8 +241,8 @@ const NEWS = {
   'recall-revoked': 'An operator ended a recall here',
   'recall-obeyed': 'A recall of a followed hub is in force here; `log` names its channel',
   'channel-published': 'A channel has a new entry, or new objects in its folder; `entries` is the length of its log',
-  'witness-started': '`skillsyncd witness` listens, for the named logs',
-  cosigned: '`skillsyncd witness` has cosigned the named log with so many entries',
+  'witness-started': '`skillsyncd hub witness` listens, for the named logs',
+  cosigned: '`skillsyncd hub witness` has cosigned the named log with so many entries',
   'lock-watched':
     'The owner of the state folder is a process of another container or machine, or of before a restart. Its place is taken if its lease is unchanged for 10 s',
   'code-refused': 'The issuer did not accept the code of a sign-in (`invalid_grant`), as when a page is loaded again',

@@ -204,7 +204,7 @@ async function startNow(
 
 /**
  * Writes the state folder of the service into its configuration, if the configuration leads commands to another one:
- * `token add` and `backup` would use that, and report success. Returns what a person should know of it.
+ * `hub token add` and `store backup` would use that, and report success. Returns what a person should know of it.
  */
 async function recordState(
   context: Context,

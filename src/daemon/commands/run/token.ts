@@ -28,7 +28,7 @@ const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
 )
 
 export const token: Command = {
-  name: 'token',
+  name: 'hub token',
   summary: 'Add, list, renew and revoke the tokens of HTTP clients',
   operands: {
     text: 'add NAME… | list | renew NAME | revoke NAME',
@@ -42,11 +42,10 @@ export const token: Command = {
   With --from, the token comes from a file: sks_ and 32 random bytes in base64url. It is not printed.
 `,
   examples: [
-    'skillsyncd token add ada',
-    'skillsyncd token add ada grace --pack eng',
-    'skillsyncd token add ci --scope skills,tools --expires 30d',
-    'skillsyncd token add hub-of-site-b --scope channel',
-    'skillsyncd token renew ada',
+    'skillsyncd hub token add ada grace --pack eng',
+    'skillsyncd hub token add ci --scope skills,tools --expires 30d',
+    'skillsyncd hub token add hub-of-site-b --scope channel',
+    'skillsyncd hub token renew ada',
   ],
   options: {
     scope: {
@@ -83,7 +82,7 @@ export const token: Command = {
     if (verb === 'add' && name !== undefined) return addTokens(context, names)
     if (verb === 'renew' && name !== undefined && names.length === 1) return renewToken(context, name)
     if (verb === 'revoke' && name !== undefined && names.length === 1) return revokeToken(context, name)
-    throw new UsageError('"token" takes add NAME…, list, renew NAME or revoke NAME; see skillsyncd token --help')
+    throw new UsageError('"hub token" takes add NAME…, list, renew NAME or revoke NAME; --help shows more')
   },
 }
 
@@ -91,7 +90,7 @@ function refuseOptionsOfOthers({ values }: Context, verb = ''): void {
   const taken = OPTIONS_OF_OTHERS.get(verb)
   const given = ['scope', 'pack', 'expires', 'from'].find((name) => values[name] !== undefined)
   if (given !== undefined && taken?.includes(given) === false)
-    throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
+    throw new UsageError(`--${given} goes with "hub token add", not with "hub token ${verb}"`)
 }
 
 const OPTIONS_OF_OTHERS: ReadonlyMap<string, readonly string[]> = new Map([

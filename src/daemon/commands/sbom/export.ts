@@ -17,7 +17,7 @@ const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new 
 ])
 
 export const exportBill: Command = {
-  name: 'export',
+  name: 'hub export',
   summary: 'Write an SBOM, or a proof of what was served',
   operands: { text: '[SKILL…]', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
@@ -29,9 +29,9 @@ export const exportBill: Command = {
   on a hub, and the served one on a follower.
 `,
   examples: [
-    'skillsyncd export --output skills.cdx.json',
-    'skillsyncd export --format spdx',
-    'skillsyncd export --proof review.proof.json team/review',
+    'skillsyncd hub export --output skills.cdx.json',
+    'skillsyncd hub export --format spdx',
+    'skillsyncd hub export --proof review.proof.json team/review',
   ],
   options: {
     format: {

@@ -211,7 +211,7 @@ class OwnLog {
           differences.push(
             verdicts('content-refused').fail(
               `"${join(folder, path)}" ${found === undefined ? 'is not there' : 'is not as it was published'}`,
-              'Publish to an empty folder: skillsyncd publish writes all of it again',
+              'Publish to an empty folder: skillsyncd hub publish writes all of it again',
             ),
           )
       }

@@ -60,7 +60,7 @@ export const verify: Command = {
   The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files
   of served skills are compared with what it read. For a source with backend: isomorphic the built-in reader does so.
 
-  --proof checks a file of skillsyncd export --proof and prints what it shows. It needs the public key of the log, and no
+  --proof checks a file of skillsyncd hub export --proof and prints what it shows. It needs the public key of the log, and no
   configuration, no state folder and no network. FOLDER has the files of the skill that it shows: they are compared.
 
   --scan needs gate.scanner or gate.sarif. Content that the same scanner has scanned by the same rules is not scanned

@@ -247,19 +247,19 @@ export function serverUrl() {
   }, 'must not contain a query or a fragment; a credential goes into `auth`')
 }
 
-/** The public key of a log, as `skillsyncd channel keys` prints it. */
+/** The public key of a log, as `skillsyncd hub channel keys` prints it. */
 export function logKey() {
   return line(1_000).refine(
     (text) => parseVerifier(text) !== undefined,
-    'must be the public key of a channel, NAME+ID+KEY, as skillsyncd channel keys prints it at the hub',
+    'must be the public key of a channel, NAME+ID+KEY, as skillsyncd hub channel keys prints it at the hub',
   )
 }
 
-/** The public key of a witness, as `skillsyncd channel new-key --witness` prints it. */
+/** The public key of a witness, as `skillsyncd hub channel new-key --witness` prints it. */
 export function witnessKey() {
   return line(1_000).refine(
     (text) => parseVerifier(text, 'cosignature') !== undefined,
-    'must be the public key of a witness, NAME+ID+KEY of type 4, as skillsyncd channel new-key --witness prints it',
+    'must be the public key of a witness, NAME+ID+KEY of type 4, as skillsyncd hub channel new-key --witness prints it',
   )
 }
 

@@ -69,7 +69,7 @@ const FIELDS: Descriptions<
   ),
   'skeleton-text': warningCode(
     'skillsyncd',
-    'SKILL.md still has a text of the skeleton of skillsyncd new',
+    'SKILL.md still has a text of the skeleton of skillsyncd skill new',
     'write what the skill does in its place, or remove the line',
   ),
   'tags-in-text': warningCode(

@@ -201,8 +201,8 @@ function fixFor(failure: SyncError, token: string | undefined): string {
     return 'Name an authority of your own for git: GIT_SSL_CAINFO=FILE here, and git config http.sslCAInfo FILE for agents'
   if (code !== 'credentials-rejected') return mendOf(failure)
   if (token === undefined)
-    return 'Make a token with skillsyncd token add NAME --scope marketplace, and give it with --token-file'
+    return 'Make a token with skillsyncd hub token add NAME --scope marketplace, and give it with --token-file'
   return / 403 /.test(message)
-    ? 'The token lacks the scope marketplace: make another one with skillsyncd token add NAME --scope marketplace'
-    : 'The token is not valid there: skillsyncd token list shows the valid ones; give a new one with --token-file'
+    ? 'The token lacks the scope marketplace: make another one with skillsyncd hub token add NAME --scope marketplace'
+    : 'The token is not valid there: skillsyncd hub token list shows the valid ones; give a new one with --token-file'
 }

@@ -24,7 +24,7 @@ const IDS = ENROLLED_AGENTS.map(({ id }) => id)
 
 /** Prints how agents take the plugin marketplace of the configuration, or writes it into their settings. */
 export const enroll: Command = {
-  name: 'enroll',
+  name: 'hub enroll',
   summary: 'Give agents the plugin marketplace',
   operands: { text: '[AGENT…]', most: IDS.length, offers: [IDS] },
   details: `
@@ -36,7 +36,7 @@ export const enroll: Command = {
   included. A file is refused if it is not valid, if another user owns it, or if it has another table with that name.
   Afterwards the check of --check runs. A token is never shown, and is never in a settings file.
 `,
-  examples: ['skillsyncd enroll claude-code', 'skillsyncd enroll codex --write', 'skillsyncd enroll --check'],
+  examples: ['skillsyncd hub enroll claude-code codex --write', 'skillsyncd hub enroll --check'],
   options: {
     url: { type: 'string', value: 'URL', help: 'the address of the hub; default: the address in the configuration' },
     pack: {

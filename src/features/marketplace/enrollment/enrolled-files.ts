@@ -40,7 +40,7 @@ export function personFile(
   if (settings === undefined || path === undefined) return undefined
   return {
     title,
-    command: `skillsyncd enroll ${id} --write`,
+    command: `skillsyncd hub enroll ${id} --write`,
     place: { path },
     mode: 0o600,
     edit: editOf(settings(marketplace)),
@@ -68,7 +68,7 @@ export function organizationFiles(
   return (organization?.(marketplace) ?? []).map(({ path, settings }) => ({
     title,
     command: [
-      'skillsyncd enroll',
+      'skillsyncd hub enroll',
       id,
       '--organization --write',
       ...(root === undefined ? [] : ['--root', shellWord(root)]),
@@ -84,7 +84,7 @@ export function netrcFile({ url }: MarketplaceAddress, token: string, { home }: 
   const { hostname } = new URL(url)
   return {
     title: 'git',
-    command: 'skillsyncd enroll AGENT --write --token-file FILE',
+    command: 'skillsyncd hub enroll AGENT --write --token-file FILE',
     place: netrcPlace(home),
     mode: 0o600,
     edit: (text) => withNetrcToken(text, hostname, token),

@@ -111,7 +111,7 @@ export const ENROLLED_AGENTS: readonly EnrolledAgent[] = [
     title: 'Cursor',
     // Cursor's own servers fetch, and by its documents (June 2026) from GitHub alone.
     person: () => [
-      shell('skillsyncd publish --git https://github.com/ORGANIZATION/REPOSITORY.git'),
+      shell('skillsyncd hub publish --git https://github.com/ORGANIZATION/REPOSITORY.git'),
       {
         where: 'Dashboard, by an admin of the team',
         text: 'Settings, Plugins, Team marketplaces: import ORGANIZATION/REPOSITORY',

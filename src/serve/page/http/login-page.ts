@@ -45,7 +45,7 @@ export function loginPage(name: string, { up, to, isRefused = false, issuer }: L
         <button ${issuer === undefined ? html`class="main"` : EMPTY_HTML}>Sign in</button>
       </form>
       <p class="quiet small">
-        The operator of the hub creates a token: <code>skillsyncd token add NAME --scope page</code>
+        The operator of the hub creates a token: <code>skillsyncd hub token add NAME --scope page</code>
       </p>
       <div id="heard" class="heard" role="status"></div>
     </main>`,

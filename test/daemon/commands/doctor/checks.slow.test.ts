@@ -327,7 +327,7 @@ test('an address that other machines reach needs a token', async () => {
   const found = await looked(listenChecks(ground([...NONE, 'serve: { http: { host: 0.0.0.0, port: 0 } }', state])))
 
   expect(found).toContainEqual(
-    expect.objectContaining({ check: 'tokens', verdict: 'fail', fix: 'Make one with skillsyncd token add NAME' }),
+    expect.objectContaining({ check: 'tokens', verdict: 'fail', fix: 'Make one with skillsyncd hub token add NAME' }),
   )
 })
 

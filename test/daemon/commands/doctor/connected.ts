@@ -47,7 +47,7 @@ export async function serving(http: readonly string[] = []) {
   const lines = ['port: 0', ...http].map((line) => `    ${line}\n`).join('')
   await writeFile(home.configFile, `sources:\n  - id: team\n    url: ${git.origin}/team.git\nserve:\n  http:\n${lines}`)
   await world.synced()
-  const { stdout } = await home.command('token', 'add', 'ada')
+  const { stdout } = await home.command('hub', 'token', 'add', 'ada')
   const daemon = home.start('start')
   const { origin } = new URL(await daemon.line())
   return { world, origin, token: stdout.trim() }

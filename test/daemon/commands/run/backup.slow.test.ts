@@ -14,7 +14,7 @@ async function usedWorld(): Promise<World> {
   for (const args of [
     ['disable', 'beta'],
     ['hold', 'team'],
-    ['token', 'add', 'ci', '--expires', 'never'],
+    ['hub', 'token', 'add', 'ci', '--expires', 'never'],
   ])
     expect(await world.home.command(...args)).toMatchObject({ status: 0 })
   return world
@@ -27,7 +27,7 @@ async function toldOf({ home }: World, state: string): Promise<unknown> {
     ['list'],
     ['list', '--disabled'],
     ['log'],
-    ['token', 'list'],
+    ['hub', 'token', 'list'],
     ['verify', '--deep', '--offline'],
   ]) {
     const { status, stdout } = await home.command(...args, '--json', '--state', state)

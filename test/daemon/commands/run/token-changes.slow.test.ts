@@ -17,14 +17,14 @@ describePostgres('tokens of a hub of several processes', (server) => {
     const url = await server.createDatabase()
     const [one, other] = [await machine(url), await machine(url)]
 
-    const added = await one.command('token', 'add', 'ada')
-    const twice = await other.command('token', 'add', 'ada')
+    const added = await one.command('hub', 'token', 'add', 'ada')
+    const twice = await other.command('hub', 'token', 'add', 'ada')
     const daemon = other.start('start', '--host', '0.0.0.0', '--port', '0')
 
     expect(added).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sks_/) })
     expect(twice).toMatchObject({ status: 1, stderr: expect.stringContaining('There is a token "ada" already') })
     expect(await daemon.line()).toMatch(/^http:/)
-    expect((await other.command('token', 'list')).stdout).toContain('ada')
+    expect((await other.command('hub', 'token', 'list')).stdout).toContain('ada')
   })
 
   test('a token of a file is added at each machine, and is no error the second time', async () => {
@@ -34,8 +34,8 @@ describePostgres('tokens of a hub of several processes', (server) => {
     await writeFile(secret, `sks_${'a'.repeat(43)}\n`)
 
     const ends = [
-      await one.command('token', 'add', 'clients', '--from', secret),
-      await other.command('token', 'add', 'clients', '--from', secret),
+      await one.command('hub', 'token', 'add', 'clients', '--from', secret),
+      await other.command('hub', 'token', 'add', 'clients', '--from', secret),
     ]
 
     expect(ends.map(({ status }) => status)).toEqual([0, 0])
@@ -45,12 +45,12 @@ describePostgres('tokens of a hub of several processes', (server) => {
   test('a token is renewed and revoked without a daemon', async () => {
     const url = await server.createDatabase()
     const home = await machine(url)
-    await home.command('token', 'add', 'ada')
+    await home.command('hub', 'token', 'add', 'ada')
 
-    const renewed = await home.command('token', 'renew', 'ada', '--expires', 'never')
+    const renewed = await home.command('hub', 'token', 'renew', 'ada', '--expires', 'never')
     await using shared = SharedStore.at({ url })
     const between = await shared.documents.read('tokens')
-    const revoked = await home.command('token', 'revoke', 'ada')
+    const revoked = await home.command('hub', 'token', 'revoke', 'ada')
     const after = await shared.documents.read('tokens')
 
     expect([renewed.status, revoked.status]).toEqual([0, 0])
@@ -62,7 +62,7 @@ describePostgres('tokens of a hub of several processes', (server) => {
   test('without the database nothing is changed', async () => {
     const home = await machine('postgres://hub:s3cret-word@127.0.0.1:9/hub')
 
-    const end = await home.command('token', 'add', 'ada')
+    const end = await home.command('hub', 'token', 'add', 'ada')
 
     expect(end).toMatchObject({ status: 1, stdout: '' })
     expect(end.stderr).not.toContain('s3cret')

@@ -10,8 +10,8 @@ test('add prints the token once, and what is kept is a hash of it, readable by i
   const { home } = world
   const file = join(home.state, 'tokens.json')
 
-  const added = await home.command('token', 'add', 'ci', '--scope', 'skills,tools', '--expires', '12h')
-  const listed = await home.command('token', 'list', '--json')
+  const added = await home.command('hub', 'token', 'add', 'ci', '--scope', 'skills,tools', '--expires', '12h')
+  const listed = await home.command('hub', 'token', 'list', '--json')
 
   expect(added).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sks_[\w-]{43}\n$/) })
   const token = added.stdout.trim()
@@ -32,11 +32,11 @@ test('a running daemon heeds each change at once', async () => {
     return (await exchange(url, { headers: { ...headers, authorization: `Bearer ${token}` }, body })).status
   }
 
-  const added = JSON.parse((await home.command('token', 'add', 'ci', '--expires', 'never', '--json')).stdout)
+  const added = JSON.parse((await home.command('hub', 'token', 'add', 'ci', '--expires', 'never', '--json')).stdout)
   const before = await statusFor(added.token)
   const status = JSON.parse((await home.command('status', '--json')).stdout)
   const lines = (await home.command('status')).stdout
-  const revoked = await home.command('token', 'revoke', 'ci')
+  const revoked = await home.command('hub', 'token', 'revoke', 'ci')
   const after = await statusFor(added.token)
 
   expect(added).toEqual({
@@ -63,36 +63,36 @@ test('a token that expires soon is in the status and the metrics, and renew move
     return (await exchange(url, { headers: { ...headers, authorization: `Bearer ${token}` }, body })).status
   }
 
-  const added = JSON.parse((await home.command('token', 'add', 'ci', '--expires', '12h', '--json')).stdout)
+  const added = JSON.parse((await home.command('hub', 'token', 'add', 'ci', '--expires', '12h', '--json')).stdout)
   await statusOf(added.token)
   const status = await home.command('status')
   const figures = await metrics()
   await expect
-    .poll(async () => (await home.command('token', 'list')).stdout)
+    .poll(async () => (await home.command('hub', 'token', 'list')).stdout)
     .toMatch(/ci +all +in 11 h +(?:now|\d+ s ago) /)
-  const renewed = await home.command('token', 'renew', 'ci', '--expires', '30d')
+  const renewed = await home.command('hub', 'token', 'renew', 'ci', '--expires', '30d')
 
   expect(status.stdout).toContain('! token ci: token-expiring: it expires in 11 h (')
   expect(figures).toContain(`skillsyncd_token_next_expiry_timestamp_seconds ${Date.parse(added.expires) / 1_000}`)
   expect(renewed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ci expires \d{4}-/) })
   expect((await home.command('status')).stdout).not.toContain('! token ci')
-  expect((await home.command('token', 'list')).stdout).toMatch(/ci +all +in 29 days /)
-  expect(await home.command('token', 'renew', 'none')).toMatchObject({ status: 1 })
-  expect(await home.command('token', 'renew', 'ci', '--scope', 'page')).toMatchObject({ status: 2 })
+  expect((await home.command('hub', 'token', 'list')).stdout).toMatch(/ci +all +in 29 days /)
+  expect(await home.command('hub', 'token', 'renew', 'none')).toMatchObject({ status: 1 })
+  expect(await home.command('hub', 'token', 'renew', 'ci', '--scope', 'page')).toMatchObject({ status: 2 })
 })
 
 test('a damaged file is an error for each command, keeps everybody out, and is not written over', async () => {
   await using world = await World.create()
   const { home } = world
   const file = join(home.state, 'tokens.json')
-  const token = (await home.command('token', 'add', 'ci')).stdout.trim()
+  const token = (await home.command('hub', 'token', 'add', 'ci')).stdout.trim()
   await writeFile(file, (await readFile(file, 'utf8')).slice(0, -20))
   const damaged = await readFile(file, 'utf8')
 
   const commands = [
-    await home.command('token', 'list'),
-    await home.command('token', 'add', 'other'),
-    await home.command('token', 'revoke', 'ci'),
+    await home.command('hub', 'token', 'list'),
+    await home.command('hub', 'token', 'add', 'other'),
+    await home.command('hub', 'token', 'revoke', 'ci'),
   ]
   const daemon = home.start('start', '--host', '0.0.0.0')
   const { port } = new URL(await daemon.line())
@@ -116,14 +116,14 @@ test('once the damaged file is removed, a running daemon makes new tokens and le
   await using world = await World.create()
   const { home } = world
   const file = join(home.state, 'tokens.json')
-  await home.command('token', 'add', 'old')
+  await home.command('hub', 'token', 'add', 'old')
   await writeFile(file, '{')
   const daemon = home.start('start')
   const url = await daemon.line()
 
-  const before = await home.command('token', 'add', 'new')
+  const before = await home.command('hub', 'token', 'add', 'new')
   await rm(file)
-  const after = await home.command('token', 'add', 'new')
+  const after = await home.command('hub', 'token', 'add', 'new')
   const status = JSON.parse((await home.command('status', '--json')).stdout)
   const { headers, body } = modern('skills/list')
   const authorization = `Bearer ${after.stdout.trim()}`
@@ -137,7 +137,7 @@ test('once the damaged file is removed, a running daemon makes new tokens and le
 
 test('with a token that has expired alone, nobody could be let in: the start is refused', async () => {
   await using world = await World.create()
-  await world.home.command('token', 'add', 'ci', '--expires', '1m')
+  await world.home.command('hub', 'token', 'add', 'ci', '--expires', '1m')
   const file = join(world.home.state, 'tokens.json')
   const text = await readFile(file, 'utf8')
   const expired = text.replace(/"expires": "[^"]+"/, '"expires": "2026-01-01T00:00:00.000Z"')
@@ -147,7 +147,7 @@ test('with a token that has expired alone, nobody could be let in: the start is 
   const started = await world.home.run('start', '--host', '0.0.0.0')
 
   expect(started).toMatchObject({ status: 2, stdout: '' })
-  expect(started.stderr).toContain('skillsyncd token add NAME')
+  expect(started.stderr).toContain('skillsyncd hub token add NAME')
 })
 
 test('whatever has clients of other machines come is named where there is no token for them', async () => {
@@ -180,15 +180,19 @@ test('what cannot be done is said, without what looks like a token, and none is 
       says: '--expires is a duration such as 12h or 90d, or never; "" is none',
     },
     { args: ['add', 'ci', '--expires', mistaken], status: 2, says: 'what looks like a token is none' },
-    { args: ['list', '--scope', 'skills'], status: 2, says: '--scope goes with "token add", not with "token list"' },
-    { args: ['revoke', 'ci', '--expires', '1h'], status: 2, says: '--expires goes with "token add"' },
+    {
+      args: ['list', '--scope', 'skills'],
+      status: 2,
+      says: '--scope goes with "hub token add", not with "hub token list"',
+    },
+    { args: ['revoke', 'ci', '--expires', '1h'], status: 2, says: '--expires goes with "hub token add"' },
     { args: ['add', 'ci', '--expires', '999999999d'], status: 2, says: '--expires is 3650d at most' },
     { args: ['add', 'ci', '--expires', '3651d'], status: 2, says: '--expires is 3650d at most' },
     { args: ['revoke', mistaken], status: 1, says: 'There is no token of that name' },
   ]
 
-  const ends = await inTurn(wrong, ({ args }) => world.home.command('token', ...args))
-  const listed = await world.home.command('token', 'list')
+  const ends = await inTurn(wrong, ({ args }) => world.home.command('hub', 'token', ...args))
+  const listed = await world.home.command('hub', 'token', 'list')
 
   expect(ends.map(({ status, stdout }) => [status, stdout])).toEqual(wrong.map(({ status }) => [status, '']))
   for (const [index, { says }] of wrong.entries()) expect(ends[index]?.stderr).toContain(says)
@@ -198,9 +202,9 @@ test('what cannot be done is said, without what looks like a token, and none is 
 
 test('a name is given once', async () => {
   await using world = await World.create()
-  await world.home.command('token', 'add', 'ci')
+  await world.home.command('hub', 'token', 'add', 'ci')
 
-  const again = await world.home.command('token', 'add', 'ci')
+  const again = await world.home.command('hub', 'token', 'add', 'ci')
 
   expect(again).toMatchObject({ status: 1, stdout: '' })
   expect(again.stderr).toContain('There is a token "ci" already')
@@ -215,9 +219,9 @@ async function inTurn<Item, Result>(items: readonly Item[], work: (item: Item) =
 test('a token has one name: revoking that ends it', async () => {
   await using world = await World.create()
   const file = join(world.home.path, 'token')
-  await writeFile(file, (await world.home.command('token', 'add', 'ada')).stdout.trim(), { mode: 0o600 })
+  await writeFile(file, (await world.home.command('hub', 'token', 'add', 'ada')).stdout.trim(), { mode: 0o600 })
 
-  const again = await world.home.command('token', 'add', 'brian', '--from', file)
+  const again = await world.home.command('hub', 'token', 'add', 'brian', '--from', file)
 
   expect(again).toMatchObject({ status: 1, stdout: '' })
   expect(again.stderr).toContain('as "ada"')
@@ -230,10 +234,10 @@ test('add --from takes the token of a file, prints nothing of it, and is content
   const token = `sks_${'canary_-77'.repeat(4)}abc`
   await writeFile(file, `${token}\n`)
 
-  const first = await home.command('token', 'add', 'cluster', '--from', file, '--expires', 'never')
-  const again = await home.command('token', 'add', 'cluster', '--from', file)
+  const first = await home.command('hub', 'token', 'add', 'cluster', '--from', file, '--expires', 'never')
+  const again = await home.command('hub', 'token', 'add', 'cluster', '--from', file)
   await writeFile(file, token.replace('abc', 'xyz'))
-  const other = await home.command('token', 'add', 'cluster', '--from', file)
+  const other = await home.command('hub', 'token', 'add', 'cluster', '--from', file)
 
   expect(first).toMatchObject({ status: 0, stdout: 'cluster is added; never expires\n' })
   expect(again).toMatchObject({ status: 0, stdout: 'cluster is there already, as it was\n' })
@@ -256,22 +260,22 @@ test.each([
   const file = join(world.home.path, 'token')
   if (text !== undefined) await writeFile(file, text)
 
-  const end = await world.home.command('token', 'add', 'cluster', '--from', file)
+  const end = await world.home.command('hub', 'token', 'add', 'cluster', '--from', file)
 
   expect(end).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(says) })
   expect(end.stderr).not.toContain('canary')
-  expect(JSON.parse((await world.home.command('token', 'list', '--json')).stdout)).toEqual({ tokens: [] })
+  expect(JSON.parse((await world.home.command('hub', 'token', 'list', '--json')).stdout)).toEqual({ tokens: [] })
 })
 
 test('several names are several tokens, each on a line with its name, and a name that is none makes no token', async () => {
   await using world = await World.create()
   const { home } = world
 
-  const wrong = await home.command('token', 'add', 'ada', 'no name')
-  const added = await home.command('token', 'add', 'ada', 'grace', '--scope', 'skills')
-  const json = await home.command('token', 'add', 'alan', 'edsger', '--json')
-  const given = await home.command('token', 'add', 'one', 'two', '--from', '/dev/null')
-  const listed = await home.command('token', 'list')
+  const wrong = await home.command('hub', 'token', 'add', 'ada', 'no name')
+  const added = await home.command('hub', 'token', 'add', 'ada', 'grace', '--scope', 'skills')
+  const json = await home.command('hub', 'token', 'add', 'alan', 'edsger', '--json')
+  const given = await home.command('hub', 'token', 'add', 'one', 'two', '--from', '/dev/null')
+  const listed = await home.command('hub', 'token', 'list')
 
   expect(wrong).toMatchObject({ status: 2, stdout: '' })
   expect(added).toMatchObject({
@@ -286,8 +290,8 @@ test('several names are several tokens, each on a line with its name, and a name
 test('a token lives a minute at least', async () => {
   await using world = await World.create()
 
-  const short = await world.home.command('token', 'add', 'ada', '--expires', '59s')
-  const least = await world.home.command('token', 'add', 'ada', '--expires', '1m')
+  const short = await world.home.command('hub', 'token', 'add', 'ada', '--expires', '59s')
+  const least = await world.home.command('hub', 'token', 'add', 'ada', '--expires', '1m')
 
   expect(short).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--expires is 1m at least') })
   expect(least).toMatchObject({ status: 0 })
@@ -300,9 +304,9 @@ test('at 80 columns the list has the packs of each token', async () => {
     home.configFile,
     `${await readFile(home.configFile, 'utf8')}packs: [{ id: engineering, include: [{ path: "**" }] }]\n`,
   )
-  await home.command('token', 'add', 'ada', '--pack', 'engineering')
+  await home.command('hub', 'token', 'add', 'ada', '--pack', 'engineering')
 
-  const { stdout } = await home.typing([], 'token', 'list')
+  const { stdout } = await home.typing([], 'hub', 'token', 'list')
 
   expect(stdout).toMatch(/NAME +PACKS +EXPIRES +LAST USED +CREATED +SCOPES/)
   expect(stdout).toMatch(/ada +engineering +in 89 days +never +now +skills,/)
@@ -315,11 +319,11 @@ test('a state folder that the command makes is told, and one of a daemon that ha
   const daemon = home.start('start', '--state', elsewhere)
   await daemon.line()
 
-  const found = await home.command('token', 'add', 'ada')
-  const listed = JSON.parse((await home.command('token', 'list', '--state', elsewhere, '--json')).stdout)
+  const found = await home.command('hub', 'token', 'add', 'ada')
+  const listed = JSON.parse((await home.command('hub', 'token', 'list', '--state', elsewhere, '--json')).stdout)
   const status = await home.command('status')
   await daemon.stop()
-  const alone = await home.command('token', 'add', 'grace')
+  const alone = await home.command('hub', 'token', 'add', 'grace')
 
   expect(found.stderr).not.toContain('note:')
   expect(listed.tokens).toMatchObject([{ name: 'ada' }])
@@ -330,7 +334,7 @@ test('a state folder that the command makes is told, and one of a daemon that ha
 test('a backup of a state folder in which nothing was published is refused', async () => {
   await using world = await World.create()
   const { home } = world
-  await home.command('token', 'add', 'ada')
+  await home.command('hub', 'token', 'add', 'ada')
 
   const refused = await home.command('store', 'backup', join(home.path, 'backup'))
 

@@ -11,7 +11,7 @@ test('the SBOM of what is served is valid by the official schema, and says of ea
   const commit = await world.repository.commit({ 'alpha/SKILL.md': licensed('MIT'), 'alpha/run.sh': 'echo' })
   await world.synced()
 
-  const end = await world.home.command('export')
+  const end = await world.home.command('hub', 'export')
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
   expect(await validator.validate(end.stdout)).toBeNull()
@@ -41,12 +41,12 @@ test.each(['cyclonedx', 'spdx'])(
     const { home, repository } = world
     await world.synced()
     const file = join(home.path, 'sbom.json')
-    const first = await home.command('export', '--format', format)
+    const first = await home.command('hub', 'export', '--format', format)
     await repository.commit({ 'alpha/SKILL.md': licensed('some words of their own') })
     await world.synced()
 
-    const again = await home.command('export', '--format', format, '--generation', '1', '--output', file)
-    const next = await home.command('export', '--format', format)
+    const again = await home.command('hub', 'export', '--format', format, '--generation', '1', '--output', file)
+    const next = await home.command('hub', 'export', '--format', format)
 
     expect([first.status, again.status, again.stdout]).toEqual([0, 0, ''])
     expect(await readFile(file, 'utf8')).toBe(first.stdout)
@@ -63,7 +63,7 @@ test('a symbolic link in the place of the output is replaced, and the file that 
   await writeFile(target, 'mine')
   await symlink(target, output)
 
-  const ended = await home.command('export', '--output', output)
+  const ended = await home.command('hub', 'export', '--output', output)
 
   expect(ended.status).toBe(0)
   expect(await readFile(target, 'utf8')).toBe('mine')
@@ -75,12 +75,12 @@ test('what cannot be exported is told, and nothing is written', async () => {
   const { home } = world
 
   const ends = [
-    await home.command('export'),
-    (await world.synced(), await home.command('export', '--generation', '99')),
-    await home.command('export', '--generation', 'first'),
-    await home.command('export', '--format', 'yaml'),
-    await home.command('export', '--output', ''),
-    await home.command('export', '--output', join(home.path, 'no', 'folder', 'sbom.json')),
+    await home.command('hub', 'export'),
+    (await world.synced(), await home.command('hub', 'export', '--generation', '99')),
+    await home.command('hub', 'export', '--generation', 'first'),
+    await home.command('hub', 'export', '--format', 'yaml'),
+    await home.command('hub', 'export', '--output', ''),
+    await home.command('hub', 'export', '--output', join(home.path, 'no', 'folder', 'sbom.json')),
   ]
 
   expect(ends.map(({ status, stdout }) => [status, stdout])).toEqual([1, 1, 2, 2, 2, 1].map((status) => [status, '']))

@@ -13,8 +13,8 @@ test('install writes the state folder of the service into its configuration, and
   const first = await home.command(...args)
   const written = await readFile(home.configFile, 'utf8')
   const again = await home.command(...args)
-  await home.command('token', 'add', 'ada')
-  const listed = await home.command('token', 'list', '--state', state, '--json')
+  await home.command('hub', 'token', 'add', 'ada')
+  const listed = await home.command('hub', 'token', 'list', '--state', state, '--json')
 
   expect(first).toMatchObject({ status: 0 })
   expect(first.stdout).toContain(`note      wrote state: ${state} into ${home.configFile}`)

@@ -9,8 +9,8 @@ const NAME = 'skills.example.com/channel'
 test('without a daemon publish --to writes the channel by itself, and says what it did', async () => {
   await using hub = await Hub.create()
 
-  const first = await hub.home.command('publish', '--to', hub.out)
-  const again = await hub.home.command('publish', '--to', hub.out)
+  const first = await hub.home.command('hub', 'publish', '--to', hub.out)
+  const again = await hub.home.command('hub', 'publish', '--to', hub.out)
 
   const [origin, size] = (await readFile(join(hub.out, 'checkpoint'), 'utf8')).split('\n')
   expect(first).toMatchObject({
@@ -27,7 +27,7 @@ test('without a daemon publish --to writes the channel by itself, and says what 
 test('a pack has a channel of its own, with its files alone', async () => {
   await using hub = await Hub.create()
 
-  const done = await hub.home.command('publish', '--to', hub.out, '--pack', 'writing', '--json')
+  const done = await hub.home.command('hub', 'publish', '--to', hub.out, '--pack', 'writing', '--json')
 
   const checkpoint = await readFile(join(hub.out, 'checkpoint'), 'utf8')
   const { channels } = JSON.parse(done.stdout)
@@ -43,7 +43,7 @@ test('a running daemon writes the folder that a command names, and those of the 
   const daemon = hub.home.start('start')
   await daemon.line()
 
-  const done = await hub.home.command('publish', '--to', hub.out, '--json')
+  const done = await hub.home.command('hub', 'publish', '--to', hub.out, '--json')
   await hub.write('added', skill('added'))
   await hub.home.command('sync')
   const kept = join(hub.home.path, 'config/skillsyncd/kept')
@@ -73,7 +73,7 @@ test('a folder with another log is left as it is, and the status says why', asyn
 
   const daemon = hub.home.start('start')
   await daemon.line()
-  const done = await hub.home.command('publish', '--to', kept)
+  const done = await hub.home.command('hub', 'publish', '--to', kept)
   await expect
     .poll(async () => (await hub.home.command('status')).stdout)
     .toContain(`channel in ${kept}: log-unsigned since`)
@@ -91,7 +91,7 @@ test.each([
 ])('publish %j ends with %i: %s', async (args, status, message) => {
   await using hub = await Hub.create()
 
-  expect(await hub.home.command('publish', ...args)).toMatchObject({
+  expect(await hub.home.command('hub', 'publish', ...args)).toMatchObject({
     status,
     stdout: '',
     stderr: expect.stringContaining(message),
@@ -102,8 +102,8 @@ test('nothing is written without a channel, or before anything is served', async
   await using bare = await Hub.create({ channel: [] })
   await using early = await Hub.create({ synced: false })
 
-  const without = await bare.home.command('publish', '--to', bare.out)
-  const tooEarly = await early.home.command('publish', '--to', early.out)
+  const without = await bare.home.command('hub', 'publish', '--to', bare.out)
+  const tooEarly = await early.home.command('hub', 'publish', '--to', early.out)
 
   expect(without).toMatchObject({ status: 1, stderr: expect.stringContaining('the configuration has no `channel`') })
   expect(tooEarly).toMatchObject({ status: 1, stderr: expect.stringContaining('nothing is served yet') })
@@ -135,7 +135,7 @@ class Hub implements AsyncDisposable {
     const { home } = hub
     for (const name of ['write-letter', 'tidy']) await hub.write(name, skill(name))
     const key = join(home.path, 'config/skillsyncd/channel.key')
-    expect(await home.command('channel', 'new-key', NAME, '--out', key)).toMatchObject({ status: 0 })
+    expect(await home.command('hub', 'channel', 'new-key', NAME, '--out', key)).toMatchObject({ status: 0 })
     const pack = ['packs:', '  - id: writing', '    include: [{ path: write-* }]']
     await home.configure({ drafts: [`path: ${join(home.path, 'drafts')}`] }, [...channel, ...pack, ...publish])
     if (synced) expect(await home.command('sync')).toMatchObject({ status: 0 })

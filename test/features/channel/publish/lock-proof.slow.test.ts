@@ -91,7 +91,7 @@ function proofFile({ follower }: FollowedPair): string {
 /** The proof of the next entry, which the same key has signed. */
 async function proofOfNext(pair: FollowedPair): Promise<string> {
   await pair.publish('drafts/next')
-  const exported = await pair.home.command('export', '--proof', pair.file)
+  const exported = await pair.home.command('hub', 'export', '--proof', pair.file)
   expect(exported).toMatchObject({ status: 0 })
   return JSON.parse(await readFile(pair.file, 'utf8')).proof
 }
@@ -102,7 +102,7 @@ test('update locks no source that a followed hub has no more, and lock --prune r
   const config = await readFile(pair.home.configFile, 'utf8')
   await writeFile(pair.home.configFile, config.replace(/ {2}- id: more\n.*\n/, ''))
   await pair.home.command('sync')
-  expect(await pair.home.command('publish', '--to', pair.out)).toMatchObject({ status: 0 })
+  expect(await pair.home.command('hub', 'publish', '--to', pair.out)).toMatchObject({ status: 0 })
 
   const updated = await pair.follower.command('update')
   const kept = await pair.follower.command('list')

@@ -11,7 +11,7 @@ import { followed, followedWhole, NAME, publishedHub, writeSkill } from './prove
 test('a proof of a hub is checked with the public key alone, and shows the skill, its source and its time', async () => {
   const { home, key, file } = await publishedHub()
 
-  const exported = await home.command('export', '--proof', file, 'drafts/tidy')
+  const exported = await home.command('hub', 'export', '--proof', file, 'drafts/tidy')
   const checked = await elsewhere('verify', '--proof', file, '--key', key)
   const json = await elsewhere('verify', '--proof', file, '--key', key, '--json')
 
@@ -37,9 +37,9 @@ test('a proof of a hub is checked with the public key alone, and shows the skill
 test('without skills a proof shows all of them, and is the same file each time', async () => {
   const { home, key, file } = await publishedHub()
 
-  await home.command('export', '--proof', file)
+  await home.command('hub', 'export', '--proof', file)
   const first = await readFile(file, 'utf8')
-  await home.command('export', '--proof', file)
+  await home.command('hub', 'export', '--proof', file)
   const json = await elsewhere('verify', '--proof', file, '--key', key, '--json')
 
   expect(await readFile(file, 'utf8')).toBe(first)
@@ -51,12 +51,12 @@ test('without skills a proof shows all of them, and is the same file each time',
 
 test('the proof of a pack is of the log of that pack, and knows no other skill', async () => {
   const { home, file } = await publishedHub()
-  const { keys } = JSON.parse((await home.command('channel', 'keys', '--json')).stdout)
+  const { keys } = JSON.parse((await home.command('hub', 'channel', 'keys', '--json')).stdout)
   const { key } = keys.find(({ pack }: { readonly pack?: string }) => pack === 'writing')
 
-  const exported = await home.command('export', '--proof', file, '--pack', 'writing')
+  const exported = await home.command('hub', 'export', '--proof', file, '--pack', 'writing')
   const json = await elsewhere('verify', '--proof', file, '--key', key, '--json')
-  const absent = await home.command('export', '--proof', file, '--pack', 'writing', 'tidy')
+  const absent = await home.command('hub', 'export', '--proof', file, '--pack', 'writing', 'tidy')
 
   expect(exported).toMatchObject({ status: 0 })
   expect(JSON.parse(json.stdout)).toMatchObject({ log: `${NAME}/writing`, skills: [{ path: 'write-letter' }] })
@@ -66,7 +66,7 @@ test('the proof of a pack is of the log of that pack, and knows no other skill',
 
 test('a folder is compared with the skill that a proof shows', async () => {
   const { home, key, file } = await publishedHub()
-  await home.command('export', '--proof', file, 'tidy')
+  await home.command('hub', 'export', '--proof', file, 'tidy')
   const folder = join(home.path, 'copy')
   await mkdir(folder)
   await writeFile(join(folder, 'SKILL.md'), skill('tidy'))
@@ -109,7 +109,7 @@ test.each<[what: string, change: (file: ProofFile) => object, why: RegExp]>([
   ],
 ])('a proof with %s is refused', async (what, change, why) => {
   const { home, key, file } = await publishedHub()
-  await home.command('export', '--proof', file, 'tidy')
+  await home.command('hub', 'export', '--proof', file, 'tidy')
   const text = await readFile(file, 'utf8')
   const changedText = JSON.stringify(change(JSON.parse(text)))
   await writeFile(file, changedText)
@@ -125,8 +125,8 @@ test.each<[what: string, change: (file: ProofFile) => object, why: RegExp]>([
 
 test('a proof is refused with another key of the same name', async () => {
   const { home, file } = await publishedHub()
-  await home.command('export', '--proof', file)
-  const made = await home.command('channel', 'new-key', NAME, '--out', join(home.path, 'other.key'), '--json')
+  await home.command('hub', 'export', '--proof', file)
+  const made = await home.command('hub', 'channel', 'new-key', NAME, '--out', join(home.path, 'other.key'), '--json')
   const { key } = JSON.parse(made.stdout)
 
   expect(await elsewhere('verify', '--proof', file, '--key', key)).toMatchObject({
@@ -136,9 +136,9 @@ test('a proof is refused with another key of the same name', async () => {
 })
 
 test.each([
-  [['export', 'tidy'], 2, 'Skills, --pack and --ring go with --proof'],
-  [['export', '--proof', 'x', '--format', 'spdx'], 2, '--proof goes with none of --format'],
-  [['export', '--proof', 'x', 'nothing'], 1, 'No skill is called "nothing"'],
+  [['hub', 'export', 'tidy'], 2, 'Skills, --pack and --ring go with --proof'],
+  [['hub', 'export', '--proof', 'x', '--format', 'spdx'], 2, '--proof goes with none of --format'],
+  [['hub', 'export', '--proof', 'x', 'nothing'], 1, 'No skill is called "nothing"'],
   [['verify', '--key', 'x'], 2, '--key goes with --proof'],
   [['verify', '--proof', 'x'], 2, '--proof needs --key'],
   [['verify', '--proof', 'x', '--key', 'x'], 2, '--key is no public key of a log'],
@@ -164,7 +164,7 @@ test('a proof that is not there is a failure, and a proof without end is refused
 test('nothing is proved before the log has an entry', async () => {
   const { home, file } = await publishedHub({ published: false })
 
-  const early = await home.command('export', '--proof', file)
+  const early = await home.command('hub', 'export', '--proof', file)
 
   expect(early).toMatchObject({ status: 1, stderr: expect.stringContaining('has no entry yet') })
   await expect(readFile(file)).rejects.toMatchObject({ code: 'ENOENT' })
@@ -197,7 +197,7 @@ test('a follower proves what it serves without the hub, and names a skill as it 
   const pair = await followed()
   await rm(pair.out, { recursive: true })
 
-  const exported = await pair.follower.command('export', '--proof', pair.file, 'hub/drafts/tidy')
+  const exported = await pair.follower.command('hub', 'export', '--proof', pair.file, 'hub/drafts/tidy')
   const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')
 
   expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 1 skill\n`, stderr: '' })
@@ -212,7 +212,7 @@ test('a follower proves an entry that is not the newest by the tiles of the fold
   await pair.publish('drafts/newer')
   await pair.follower.command('status', '--upstream')
 
-  const exported = await pair.follower.command('export', '--proof', pair.file, 'tidy')
+  const exported = await pair.follower.command('hub', 'export', '--proof', pair.file, 'tidy')
   const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')
 
   expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 1 skill\n` })
@@ -289,7 +289,7 @@ test.each<[what: string, change: (pair: Published) => Promise<void>, code: strin
   const kept = join(hub.home.path, 'config/skillsyncd/kept')
   await writeSkill(hub.home, 'drafts/new')
   await hub.home.command('sync')
-  await hub.home.command('publish')
+  await hub.home.command('hub', 'publish')
   const whole = await hub.home.command('verify', '--log')
   await change({ kept, log: join(hub.home.state, 'logs/channel.jsonl') })
 
@@ -352,7 +352,7 @@ describe('a machine that follows a hub in place of sources', () => {
     const pair = await followedWhole()
     await rm(pair.out, { recursive: true })
 
-    const exported = await pair.follower.command('export', '--proof', pair.file, 'drafts/tidy', 'more/extra')
+    const exported = await pair.follower.command('hub', 'export', '--proof', pair.file, 'drafts/tidy', 'more/extra')
     const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')
 
     expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 2 skills\n`, stderr: '' })
@@ -371,8 +371,8 @@ describe('a machine that follows a hub in place of sources', () => {
     await pair.publish('drafts/new')
     await pair.follower.command('sync')
 
-    const exported = await pair.follower.command('export', '--proof', pair.file, 'drafts/tidy')
-    const both = await pair.follower.command('export', '--proof', pair.file, 'drafts/tidy', 'more/extra')
+    const exported = await pair.follower.command('hub', 'export', '--proof', pair.file, 'drafts/tidy')
+    const both = await pair.follower.command('hub', 'export', '--proof', pair.file, 'drafts/tidy', 'more/extra')
 
     expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 1 skill\n`, stderr: '' })
     expect(both).toMatchObject({ status: 1, stderr: expect.stringContaining('is not of one entry') })
@@ -397,7 +397,7 @@ describe('a machine that follows a hub in place of sources', () => {
 test('two followers compare their logs by a proof that one has exported', async () => {
   const pair = await followed()
   const other = await followed()
-  await pair.follower.command('export', '--proof', pair.file)
+  await pair.follower.command('hub', 'export', '--proof', pair.file)
   await pair.publish('drafts/new')
 
   const same = await pair.follower.command('verify', '--log', '--against', pair.file)
@@ -417,7 +417,7 @@ test('a hub whose witnesses have cosigned nothing proves nothing', async () => {
   const witnessed = `key: { file: channel.key }, witnesses: [{ url: 'http://127.0.0.1:1', key: '${witness}' }]`
   await writeFile(home.configFile, config.replace('key: { file: channel.key }', witnessed))
 
-  const exported = await home.command('export', '--proof', file)
+  const exported = await home.command('hub', 'export', '--proof', file)
 
   expect(exported).toMatchObject({ status: 1, stderr: expect.stringContaining('enough cosignatures') })
 })

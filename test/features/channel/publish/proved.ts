@@ -12,7 +12,7 @@ export async function publishedHub({ published = true, to }: { published?: boole
   const home = await Home.create()
   for (const path of ['drafts/write-letter', 'drafts/tidy', 'more/extra']) await writeSkill(home, path)
   const keyFile = join(home.path, 'config/skillsyncd/channel.key')
-  const made = await home.command('channel', 'new-key', NAME, '--out', keyFile, '--json')
+  const made = await home.command('hub', 'channel', 'new-key', NAME, '--out', keyFile, '--json')
   const { key } = JSON.parse(made.stdout)
   const channel = `channel: { name: ${NAME}, key: { file: channel.key } }`
   const pack = ['packs:', '  - id: writing', '    include: [{ path: write-* }]']
@@ -25,7 +25,7 @@ export async function publishedHub({ published = true, to }: { published?: boole
   await home.command('sync')
   if (published)
     for (const more of [[], ['--pack', 'writing']])
-      await home.command('publish', '--to', join(home.path, `out${more.length}`), ...more)
+      await home.command('hub', 'publish', '--to', join(home.path, `out${more.length}`), ...more)
   return { home, key, file: join(home.path, 'proof.json') }
 }
 
@@ -40,7 +40,7 @@ export async function followed({ keys = [] }: { readonly keys?: readonly string[
   const publish = async (path: string): Promise<void> => {
     await writeSkill(hub.home, path)
     await hub.home.command('sync')
-    expect(await hub.home.command('publish', '--to', out)).toMatchObject({ status: 0 })
+    expect(await hub.home.command('hub', 'publish', '--to', out)).toMatchObject({ status: 0 })
   }
   return { ...hub, out, follower, publish }
 }

@@ -35,10 +35,10 @@ test('after a write with a token all is as expected, and the address answers', a
   const home = await homeAt()
   const file = await tokenFile(home, await scene.token(['marketplace']))
 
-  const written = await home.command('enroll', 'claude-code', 'codex', '--write', '--yes', '--token-file', file)
+  const written = await home.command('hub', 'enroll', 'claude-code', 'codex', '--write', '--yes', '--token-file', file)
   expect(written.stdout).toContain(`ok    marketplace ${scene.url}: answers git, with the token of ~/.netrc`)
 
-  const { status, stdout } = await home.command('enroll', 'claude-code', 'codex', '--check', '--json')
+  const { status, stdout } = await home.command('hub', 'enroll', 'claude-code', 'codex', '--check', '--json')
   expect(status).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({
     ok: true,
@@ -59,20 +59,20 @@ test('each file has its state: absent, different or unreadable', async () => {
   await writeFile(claude, '{"enabledPlugins": {"skills@acme": false}}')
   await writeFile(join(home.path, '.codex/config.toml'), '[marketplaces.acme]\nsource = "https://other"\n')
 
-  const { status, stdout } = await home.command('enroll', 'claude-code', 'codex', 'vscode', '--check', '--json')
+  const { status, stdout } = await home.command('hub', 'enroll', 'claude-code', 'codex', 'vscode', '--check', '--json')
 
   expect(status).toBe(3)
   expect(faultsIn(stdout)).toMatchObject([
     {
       message: 'differs: extraKnownMarketplaces → acme, enabledPlugins → skills@acme',
-      fix: 'skillsyncd enroll claude-code --write',
+      fix: 'skillsyncd hub enroll claude-code --write',
     },
     { message: 'differs: line 1: [marketplaces.acme] is there with other values' },
-    { message: 'absent', fix: 'skillsyncd enroll vscode --write' },
+    { message: 'absent', fix: 'skillsyncd hub enroll vscode --write' },
     { check: 'marketplace' },
   ])
   await writeFile(claude, '{"enabledPlugins": ')
-  expect((await home.command('enroll', 'claude-code', '--check')).stdout).toMatch(
+  expect((await home.command('hub', 'enroll', 'claude-code', '--check')).stdout).toMatch(
     /^fail {2}agent-file Claude Code: .*settings\.json: unreadable: line 1: a value of JSON is expected$/m,
   )
 })
@@ -84,7 +84,7 @@ test('a managed file that allows other marketplaces alone is found', async () =>
   const path = join(root, 'etc/claude-code/managed-settings.json')
   await writeFile(path, '{"strictKnownMarketplaces": [{"source": "git", "url": "https://other/x.git"}]}')
 
-  const args = ['enroll', 'claude-code', '--check', '--organization', '--root', root]
+  const args = ['hub', 'enroll', 'claude-code', '--check', '--organization', '--root', root]
   const { status, stdout } = await home.command(...args)
 
   expect(status).toBe(3)
@@ -103,7 +103,7 @@ test.each([
     await writeFile(join(home.path, '.netrc'), netrc, { mode: 0o600 })
   }
 
-  const { status, stdout, stderr } = await home.command('enroll', '--check')
+  const { status, stdout, stderr } = await home.command('hub', 'enroll', '--check')
 
   expect(status).toBe(3)
   expect(stdout).toContain(message)
@@ -119,10 +119,12 @@ test('an address whose certificate is not trusted is told from one that is, by t
   const address = server.address()
   const home = await homeAt(`https://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`)
 
-  expect((await home.command('enroll', '--check')).stdout).toContain('the certificate is not from a trusted authority')
+  expect((await home.command('hub', 'enroll', '--check')).stdout).toContain(
+    'the certificate is not from a trusted authority',
+  )
   home.env['GIT_SSL_CAINFO'] = join(home.path, 'ca.pem')
   await writeFile(home.env['GIT_SSL_CAINFO'], authority.cert)
-  expect((await home.command('enroll', '--check')).stdout).toContain('the host answers 404')
+  expect((await home.command('hub', 'enroll', '--check')).stdout).toContain('the host answers 404')
 })
 
 test('a netrc that others can read is a finding', async () => {
@@ -130,7 +132,7 @@ test('a netrc that others can read is a finding', async () => {
   await writeFile(join(home.path, '.netrc'), '')
   await chmod(join(home.path, '.netrc'), 0o644)
 
-  const { status, stdout } = await home.command('enroll', '--check')
+  const { status, stdout } = await home.command('hub', 'enroll', '--check')
 
   expect(status).toBe(3)
   expect(stdout).toContain('other users can read it (mode 644)')
@@ -139,10 +141,10 @@ test('a netrc that others can read is a finding', async () => {
 test('an agent that was not named and has no file is no failure, and one that was named is', async () => {
   const home = await homeAt()
   const file = await tokenFile(home, await scene.token(['marketplace']))
-  await home.command('enroll', 'claude-code', 'codex', '--write', '--yes', '--token-file', file)
+  await home.command('hub', 'enroll', 'claude-code', 'codex', '--write', '--yes', '--token-file', file)
 
-  const all = await home.command('enroll', '--check')
-  const named = await home.command('enroll', 'vscode', '--check')
+  const all = await home.command('hub', 'enroll', '--check')
+  const named = await home.command('hub', 'enroll', 'vscode', '--check')
 
   expect(all).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok {4}agent-file VS Code: .*absent/m) })
   expect(all.stdout).not.toContain('fail')

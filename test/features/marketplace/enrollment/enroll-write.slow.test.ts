@@ -28,7 +28,7 @@ test('the files of a person are written, and a second run changes nothing', asyn
   const home = await enrolledHome()
   const settings = await put(home, '.claude/settings.json', '{\n  // mine\n  "theme": "dark"\n}\n', 0o640)
 
-  const first = await home.command('enroll', 'claude-code', 'codex', 'vscode', '--write', '--yes')
+  const first = await home.command('hub', 'enroll', 'claude-code', 'codex', 'vscode', '--write', '--yes')
 
   expect(first).toMatchObject({ status: 0, stdout: expect.stringContaining('wrote 3 files') })
   const claude = await readFile(settings, 'utf8')
@@ -49,7 +49,7 @@ test('the files of a person are written, and a second run changes nothing', asyn
   expect(JSON.parse(vscode)).toEqual({ 'chat.plugins.marketplaces': [URL] })
   expect(await readdir(join(home.path, '.claude'))).toEqual(['settings.json'])
 
-  const again = await home.command('enroll', 'claude-code', 'codex', 'vscode', '--write', '--json', '--yes')
+  const again = await home.command('hub', 'enroll', 'claude-code', 'codex', 'vscode', '--write', '--json', '--yes')
 
   expect(JSON.parse(again.stdout).files.map(({ state }: { state: string }) => state)).toEqual(
     Array.from({ length: 3 }, () => 'as-expected'),
@@ -59,7 +59,7 @@ test('the files of a person are written, and a second run changes nothing', asyn
 
 test('nothing is written without an answer, and only with yes', async () => {
   const home = await enrolledHome()
-  const args = ['enroll', 'claude-code', '--write']
+  const args = ['hub', 'enroll', 'claude-code', '--write']
   const path = join(home.path, '.claude/settings.json')
 
   expect(await home.command(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining('no terminal') })
@@ -76,7 +76,7 @@ test('nothing is written without an answer, and only with yes', async () => {
 test('an agent without a file has its commands, which is said', async () => {
   const home = await enrolledHome()
 
-  const { stdout, status } = await home.command('enroll', 'copilot', '--write', '--yes')
+  const { stdout, status } = await home.command('hub', 'enroll', 'copilot', '--write', '--yes')
 
   expect(status).toBe(0)
   expect(stdout).toContain('Copilot CLI: no file is known to work')
@@ -87,7 +87,7 @@ test('an organization has its files below another root, out of which no link lea
   const home = await enrolledHome()
   const root = join(home.path, 'image')
   await mkdir(join(root, 'etc'), { recursive: true })
-  const args = ['enroll', 'claude-code', 'codex', '--organization', '--write', '--yes', '--root', root]
+  const args = ['hub', 'enroll', 'claude-code', 'codex', '--organization', '--write', '--yes', '--root', root]
 
   expect(await home.command(...args)).toMatchObject({ status: 0 })
   const managed = join(root, 'etc/claude-code/managed-settings.json')
@@ -113,7 +113,7 @@ test('an organization has its files below another root, out of which no link lea
 test('the token is given to git by ~/.netrc, and is shown nowhere', async () => {
   const home = await enrolledHome()
   const file = await put(home, 'token', `${TOKEN}\n`, 0o600)
-  const args = ['enroll', 'claude-code', '--write', '--yes', '--token-file', file]
+  const args = ['hub', 'enroll', 'claude-code', '--write', '--yes', '--token-file', file]
   const netrc = join(home.path, '.netrc')
 
   const { status, stdout, stderr } = await home.command(...args)
@@ -143,7 +143,7 @@ test('a linked file is written through its link', async () => {
   const path = join(home.path, '.claude/settings.json')
   await symlink(target, path)
 
-  expect(await home.command('enroll', 'claude-code', '--write', '--yes')).toMatchObject({ status: 0 })
+  expect(await home.command('hub', 'enroll', 'claude-code', '--write', '--yes')).toMatchObject({ status: 0 })
 
   expect((await lstat(path)).isSymbolicLink()).toBe(true)
   expect(JSON.parse(await readFile(target, 'utf8'))).toMatchObject({ enabledPlugins: { 'skills@acme': true } })
@@ -159,7 +159,7 @@ test.each([
   const path = await put(home, '.claude/settings.json', text)
   const before = await readFile(path)
 
-  const { status, stderr } = await home.command('enroll', 'codex', 'claude-code', '--write', '--yes')
+  const { status, stderr } = await home.command('hub', 'enroll', 'codex', 'claude-code', '--write', '--yes')
 
   expect(status).toBe(1)
   expect(stderr).toContain(message)
@@ -175,5 +175,8 @@ test.each([
 ])('%j is refused', async (args, message) => {
   const home = await enrolledHome()
 
-  expect(await home.command('enroll', ...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
+  expect(await home.command('hub', 'enroll', ...args)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(message),
+  })
 })

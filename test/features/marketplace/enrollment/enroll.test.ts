@@ -19,7 +19,7 @@ async function serving(lines: string): Promise<void> {
 test('without a marketplace the command says how to get one', async () => {
   await serving('http: { port: 0 }')
 
-  expect(await world.home.command('enroll')).toMatchObject({
+  expect(await world.home.command('hub', 'enroll')).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('give it a name in serve.marketplace'),
   })
@@ -28,7 +28,7 @@ test('without a marketplace the command says how to get one', async () => {
 test('each agent has its commands, and git gets the token', async () => {
   await serving('http: { public_url: "https://hub.example.com" }, marketplace: { name: acme }')
 
-  const { status, stdout } = await world.home.command('enroll')
+  const { status, stdout } = await world.home.command('hub', 'enroll')
 
   expect(status).toBe(0)
   for (const text of [
@@ -39,7 +39,7 @@ test('each agent has its commands, and git gets the token', async () => {
     'copilot plugin install docs@acme',
     '"chat.plugins.marketplaces"',
     'gemini skills install https://hub.example.com/marketplace.git --path plugins/docs/skills --consent',
-    'skillsyncd publish --git https://github.com/ORGANIZATION/REPOSITORY.git',
+    'skillsyncd hub publish --git https://github.com/ORGANIZATION/REPOSITORY.git',
   ])
     expect(stdout).toContain(text)
 })
@@ -48,7 +48,7 @@ test('an organization has the files of the agents that it names, for some packs'
   await serving('http: { public_url: "https://hub.example.com" }, marketplace: { name: acme }')
 
   const args = ['codex', 'claude-code', '--organization', '--pack', 'docs', '--json']
-  const { agents, token } = JSON.parse((await world.home.command('enroll', ...args)).stdout)
+  const { agents, token } = JSON.parse((await world.home.command('hub', 'enroll', ...args)).stdout)
 
   expect(token.where).toBe('~/.netrc')
   expect(agents.map(({ agent }: { agent: string }) => agent)).toEqual(['claude-code', 'codex'])
@@ -76,7 +76,7 @@ test.each([
 ])('%j is refused', async (args, message) => {
   await serving('http: { port: 8741 }, marketplace: { name: acme }')
 
-  const { status, stderr } = await world.home.command('enroll', ...args)
+  const { status, stderr } = await world.home.command('hub', 'enroll', ...args)
 
   expect(status).toBe(2)
   expect(stderr).toContain(message)

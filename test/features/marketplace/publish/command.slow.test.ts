@@ -11,8 +11,8 @@ const SERVE = ['serve: { http: { port: 0 }, marketplace: { name: acme } }']
 test('without a daemon the command pushes by itself, and says what it did', async () => {
   await using world = await World.create()
 
-  const first = await world.home.command('publish', '--git', world.url)
-  const again = await world.home.command('publish', '--git', world.url)
+  const first = await world.home.command('hub', 'publish', '--git', world.url)
+  const again = await world.home.command('hub', 'publish', '--git', world.url)
 
   expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/: pushed [0-9a-f]{12}, the first commit/) })
   expect(again).toMatchObject({ status: 0, stdout: expect.stringContaining('nothing to push') })
@@ -22,7 +22,7 @@ test('without a daemon the command pushes by itself, and says what it did', asyn
 test('a dry run tells the tree and pushes nothing', async () => {
   await using world = await World.create()
 
-  const dry = await world.home.command('publish', '--git', world.url, '--dry-run', '--json')
+  const dry = await world.home.command('hub', 'publish', '--git', world.url, '--dry-run', '--json')
 
   const { publications } = JSON.parse(dry.stdout)
   expect(publications).toEqual([
@@ -34,7 +34,16 @@ test('a dry run tells the tree and pushes nothing', async () => {
 test('a branch and a pack that are named are those that are pushed', async () => {
   await using world = await World.create()
 
-  const done = await world.home.command('publish', '--git', world.url, '--branch', 'web/main', '--pack', 'writing')
+  const done = await world.home.command(
+    'hub',
+    'publish',
+    '--git',
+    world.url,
+    '--branch',
+    'web/main',
+    '--pack',
+    'writing',
+  )
 
   expect(done.status).toBe(0)
   const files = await world.remote.git('ls-tree', '-r', '--name-only', 'web/main')
@@ -51,7 +60,7 @@ test('without --git each repository of the configuration is pushed to, and one t
     '    branch: skills',
   ])
 
-  const done = await world.home.command('publish', '--json')
+  const done = await world.home.command('hub', 'publish', '--json')
 
   const { publications } = JSON.parse(done.stdout)
   expect(done.status).toBe(1)
@@ -72,7 +81,7 @@ test('the credential that `defaults` has for an address is used for one that is 
     name !== 'out' ||
     Buffer.from(authorization.slice(6), 'base64').toString() === 'x-access-token:push-token-push-token'
 
-  const done = await world.home.command('publish', '--git', world.url)
+  const done = await world.home.command('hub', 'publish', '--git', world.url)
 
   expect(done).toMatchObject({ status: 0, stdout: expect.stringContaining('pushed') })
 })
@@ -85,7 +94,7 @@ test.each([
 ])('the address %s is refused with what to use', async (url, what) => {
   await using world = await World.create()
 
-  const refused = await world.home.command('publish', '--git', url)
+  const refused = await world.home.command('hub', 'publish', '--git', url)
 
   expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining(what) })
   expect(refused.stderr).not.toContain('pass-word-pass')
@@ -99,7 +108,7 @@ test.each([
 ])('publish %j ends with %i', async (args, status, message) => {
   await using world = await World.create()
 
-  expect(await world.home.command('publish', ...args)).toMatchObject({
+  expect(await world.home.command('hub', 'publish', ...args)).toMatchObject({
     status,
     stderr: expect.stringContaining(message),
   })
@@ -107,9 +116,9 @@ test.each([
 
 test('what is not complete is not published: nothing is served yet, or there is no marketplace', async () => {
   await using world = await World.create([], { synced: false })
-  const early = await world.home.command('publish', '--git', world.url)
+  const early = await world.home.command('hub', 'publish', '--git', world.url)
   await world.configure(['serve: { http: { port: 0 } }'])
-  const without = await world.home.command('publish', '--git', world.url)
+  const without = await world.home.command('hub', 'publish', '--git', world.url)
 
   expect(early).toMatchObject({ status: 1, stderr: expect.stringContaining('nothing is served yet') })
   expect(without).toMatchObject({ status: 1, stderr: expect.stringContaining('`serve.marketplace` is not set') })
@@ -126,7 +135,7 @@ test('with --offline a daemon publishes nothing, and says so', async () => {
   const daemon = world.home.start('start', '--offline')
   await daemon.line()
 
-  const end = await world.home.command('publish')
+  const end = await world.home.command('hub', 'publish')
 
   expect(end).toMatchObject({ status: 1, stderr: expect.stringContaining('--offline forbids network access') })
   expect(await world.remote.git('for-each-ref')).toBe('')
