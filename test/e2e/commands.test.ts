@@ -207,7 +207,7 @@ test('no command at all and --help print the commands, and each --help its own o
     expect(stdout).toContain('--log-level L')
   }
   expect(commands).toEqual(
-    expect.arrayContaining(['start', 'mcp', 'sync', 'status', 'skill validate', 'mcp-source add', 'token']),
+    expect.arrayContaining(['start', 'mcp', 'sync', 'status', 'skill validate', 'mcp-source add', 'hub token']),
   )
   for (const { stdout } of ends.slice(0, 3)) expect(stdout).toBe(listed)
   expect(ends.find(({ stdout }) => stdout.startsWith('Usage: skillsyncd start'))?.stdout).toContain('--port N')

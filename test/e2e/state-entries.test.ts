@@ -33,9 +33,9 @@ test('a state folder that many commands wrote to, and that lost its format, has 
     'hold team',
     'release team',
     `rollback team ${first}`,
-    'usage --json',
+    'list --usage --json',
     'verify',
-    `backup ${join(home.path, 'saved')}`,
+    `store backup ${join(home.path, 'saved')}`,
   ])
     expect(await home.command(...line.split(' ')), line).toMatchObject({ status: 0 })
   await daemon.kill()

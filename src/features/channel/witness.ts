@@ -112,7 +112,7 @@ async function signerIn({ values: { key: file }, environment, redactor }: Contex
 
 /** Two processes that cosign from one folder could cosign a fork. */
 async function rightTo(state: string, { environment, signal }: Context): Promise<WriteRight & AsyncDisposable> {
-  const me = { pid: process.pid, socket: socketPathOf(state, environment.runtime), command: 'witness' }
+  const me = { pid: process.pid, socket: socketPathOf(state, environment.runtime), command: 'hub witness' }
   const right = new WriteRight(state, me, { clock: systemClock })
   const other = await right.take(signal)
   if (other !== undefined) throw new HeldByOther(state, other.heldBy)
