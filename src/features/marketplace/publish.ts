@@ -23,7 +23,7 @@ export const publish: Command = {
 `,
   examples: [
     'skillsyncd hub publish',
-    'skillsyncd hub publish --git https://git.example.com/team/plugins.git --dry-run',
+    'skillsyncd hub publish --git https://git.example.com/plugins.git --dry-run',
     'skillsyncd hub publish --to /media/usb/channel',
   ],
   options: {
