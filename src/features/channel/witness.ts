@@ -29,7 +29,7 @@ export const witness: Command = {
   Each log is known by its public key, as skillsyncd hub channel keys prints it at the hub. The channel of each pack is a log
   of its own.
 `,
-  examples: ['skillsyncd hub witness --key witness.key --state witness --log "$(cat log.pub)"'],
+  examples: ['skillsyncd hub witness --key my.key --state witness --log "$(cat log.pub)"'],
   options: {
     key: {
       type: 'string',
