@@ -6,7 +6,7 @@ import type { BrokenEffect } from '../../../src/sync/survey/last-good.ts'
 test('docs/sources.md has every rule that decides about an earlier version, with its effect', async () => {
   const text = await readFile(new URL('../../../docs/sources.md', import.meta.url), 'utf8')
 
-  const rows = [...text.matchAll(/^\| (`[^|]*) \| (stays|does not stay)[:,]/gm)]
+  const rows = [...text.matchAll(/^(`[^|]*) \| (stays|does not stay)[:,]/gm)]
   const documented = rows.flatMap(([, codes = '', effect]) =>
     [...codes.matchAll(/`([a-z-]+)`/g)].map(([, code]) => [code, effect] as const),
   )
