@@ -42,7 +42,7 @@ describe('docs/troubleshooting.md', () => {
     const text = await textOf('docs/troubleshooting.md')
 
     const silent = rules.filter(
-      (rule) => !new RegExp(`^### ${rule}\\n\\n\\*\\*(?:Noted|Tools-only|Withheld)\\b`, 'm').test(text),
+      (rule) => !new RegExp(`^### ${rule}\\n\\n\\*\\*(?:Served|Partly served|Withheld)\\b`, 'm').test(text),
     )
 
     expect(silent).toEqual([])

@@ -163,7 +163,6 @@ export function compose(loaded: LoadedParts) {
   const onMoved = (): void => idsOf(config).forEach((id) => scheduler.trigger(id))
   const followedLock = new LockFollower({ ...core, ...reach, keyring, hosts, lock, onMoved })
 
-  const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
   const status = new StatusReader({
     ...core,
@@ -176,7 +175,6 @@ export function compose(loaded: LoadedParts) {
     itemsOf: loaded.itemsOf,
     channels,
     scheduler,
-    pendingOf,
     fetchedFrom,
     publications,
     hub,
@@ -188,7 +186,6 @@ export function compose(loaded: LoadedParts) {
     new PageData({
       ...core,
       registry,
-      pendingOf,
       undecided: (id) => decisions.undecided(id),
       servedOf: (id) => served.currentOf(id),
       take: (id, commit, signal) => candidates.take(id, commit, signal),

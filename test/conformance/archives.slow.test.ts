@@ -5,6 +5,7 @@ import { readConfig } from '../../src/daemon/configuration.ts'
 import { readResource } from '../../src/serve/mcp/resources/resources.ts'
 import { untar, unzip } from '../support/http/unpack.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { problemsIn } from '../support/verdicts.ts'
 import {
   EXACT,
   KINDS,
@@ -154,11 +155,11 @@ test('of a name that tar cannot hold status tells, and all else is served as eve
   expect((await unzip(await readBytes(peer, 'skill://fx/refused.zip'))).get(long.refused)?.bytes).toEqual(
     Buffer.from('refused\n'),
   )
-  expect(small.served.daemon.parts.status.status().sources[0]?.findings).toEqual([
+  expect(small.served.daemon.parts.status.status().sources.flatMap(problemsIn)).toMatchObject([
     {
-      rule: 'archive-refused',
+      code: 'archive-refused',
       path: 'refused',
-      standing: 'served',
+      state: 'served',
       message: expect.stringContaining(
         `tar.gz of the skill: the tar format cannot hold a name as long as "${long.refused}"`,
       ),

@@ -11,6 +11,7 @@ import { Repository, type Content } from '../support/git/repository.ts'
 import { pullNow } from '../support/pull-now.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
+import { problemsIn } from '../support/verdicts.ts'
 import { KINDS, everyPeer, findingsAt, itemsOf, resultOf, walkPages } from './peers.ts'
 import type { Entry, Peers } from './peers.ts'
 
@@ -141,10 +142,10 @@ test('every skill of CFX is served, and there is nothing to note but what its do
   await using peer = await modernHttp(served.url)
 
   expect(await namesSeenBy(peer)).toEqual(fixture.ids)
-  const findings = served.daemon.parts.status.status().sources.flatMap((source) => source.findings)
-  expect(findings.map(({ rule, path, standing }) => ({ rule, path, standing }))).toEqual([
-    { rule: 'link-refused', path: 'docs/escape.md', standing: 'source' },
-    { rule: 'file-name-case', path: 'docs/skills/code-review/references/nested/DEEP.MD', standing: 'source' },
+  const findings = served.daemon.parts.status.status().sources.flatMap((source) => problemsIn(source))
+  expect(findings.map(({ code, path, state }) => [code, path, state])).toEqual([
+    ['link-refused', 'docs/escape.md', undefined],
+    ['file-name-case', 'docs/skills/code-review/references/nested/DEEP.MD', undefined],
   ])
 })
 
@@ -172,7 +173,7 @@ describe('a lenient source', () => {
   })
 
   test.each(REFUSED)('$what: is withheld, and the message has the skill and the field', ({ id, field }) => {
-    const findings = findingsAt(served, id).filter(({ rule }) => rule === 'contract-violated')
+    const findings = findingsAt(served, id).filter(({ code }) => code === 'contract-violated')
 
     expect(findings.map(({ message }) => message.split(': ')[0])).toContain(field)
   })

@@ -184,7 +184,7 @@ test.each(KINDS)('a skill over a limit is absent whole, and whoever asks is told
     expect(got.error?.message).toMatch(message)
     expectNotFound(peer, read)
     expectInvalidParams(listed)
-    expect(findingsAt(fx.served, skill)).toMatchObject([{ rule, message: expect.stringMatching(message) }])
+    expect(findingsAt(fx.served, skill)).toMatchObject([{ code: rule, message: expect.stringMatching(message) }])
   }
 })
 

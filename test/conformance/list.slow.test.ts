@@ -89,7 +89,7 @@ test.each(KINDS)('unreadable frontmatter keeps its own skill out and no other (%
   expect(uris.toSorted()).toEqual(fx.fixture.listed.map((skill) => fx.uri(skill)).toSorted())
   expect(fx.fixture.listed.filter((skill) => skill in reasons)).toEqual([])
   for (const [skill, rule] of Object.entries(reasons)) {
-    expect(findingsAt(fx.served, skill)).toMatchObject([{ rule, message: expect.stringMatching(/.{20}/) }])
+    expect(findingsAt(fx.served, skill)).toMatchObject([{ code: rule, message: expect.stringMatching(/.{20}/) }])
   }
 })
 

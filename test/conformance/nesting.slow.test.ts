@@ -61,7 +61,7 @@ test('with nested: as-files the inner skill is files of the outer one alone, whi
       expect(contentOf(await peer.call('resources/read', { uri: scene.uri('outer', path) })).bytes).toEqual(bytes)
   }
   expect(findingsAt(served, 'outer/inner')).toMatchObject([
-    { rule: 'nested-skill', message: expect.stringContaining('"outer"') },
+    { code: 'nested-skill', message: expect.stringContaining('"outer"') },
   ])
 })
 

@@ -6,6 +6,8 @@ import { buildFixture } from '../support/content/fixture.ts'
 import type { Fixture } from '../support/content/fixture.ts'
 import { serve } from '../support/served.ts'
 import type { Served, ServedOptions } from '../support/served.ts'
+import type { PlacedProblem } from '../support/verdicts.ts'
+import { problemsIn } from '../support/verdicts.ts'
 
 /** Each kind of client: modern and legacy HTTP, legacy and modern stdio. A case runs on all of them. */
 export const KINDS = ['M', 'LH', 'LS', 'MS'] as const
@@ -174,11 +176,8 @@ export function expectInvalidParams(reply: Reply): void {
 }
 
 /** What status says is wrong with one path: a skill's folder below `skills/`, or a file. */
-export function findingsAt(
-  served: Served,
-  path: string,
-): readonly { readonly rule: string; readonly message: string }[] {
+export function findingsAt(served: Served, path: string): readonly PlacedProblem[] {
   return served.daemon.parts.status
     .status()
-    .sources.flatMap(({ findings }) => findings.filter((finding) => finding.path === path))
+    .sources.flatMap((source) => problemsIn(source).filter((problem) => problem.path === path))
 }

@@ -56,7 +56,7 @@ test.each(KINDS)('a skill whose folder is called otherwise is absent with names:
   expect(entries.filter(({ uri }) => uris.includes(uri))).toEqual([])
   replies.forEach(expectInvalidParams)
   expect(findingsAt(fx.served, 'bad-dir')).toMatchObject([
-    { rule: 'name-unlike-folder', message: expect.stringMatching(/"other".*"bad-dir"/) },
+    { code: 'name-unlike-folder', message: expect.stringMatching(/"other".*"bad-dir"/) },
   ])
 })
 
@@ -82,7 +82,7 @@ test('a skill whose folder is called otherwise is served under its name with nam
     expectInvalidParams(former)
   }
   expect(findingsAt(served, 'bad-dir')).toMatchObject([
-    { rule: 'name-unlike-folder', message: expect.stringMatching(/"other".*"bad-dir"/) },
+    { code: 'name-unlike-folder', message: expect.stringMatching(/"other".*"bad-dir"/) },
   ])
 })
 
@@ -97,7 +97,7 @@ test.each(KINDS)('a skill whose name breaks the rules is in no list, one at thei
 
   expect(invalid.filter((skill) => uris.includes(fx.uri(skill)))).toEqual([])
   replies.forEach(expectInvalidParams)
-  expect(invalid.flatMap((skill) => findingsAt(fx.served, skill).map(({ rule }) => rule))).toEqual(
+  expect(invalid.flatMap((skill) => findingsAt(fx.served, skill).map(({ code }) => code))).toEqual(
     invalid.map(() => 'name-invalid'),
   )
   expect(uris).toEqual(expect.arrayContaining([fx.uri('1up'), fx.uri(LONGEST)]))
@@ -111,7 +111,7 @@ test.each(KINDS)('a name with a space before it is not trimmed into a valid one 
 
   expect(uris.filter((uri) => uri.includes('padded'))).toEqual([])
   for (const reply of await Promise.all(asked)) expectInvalidParams(reply)
-  expect(findingsAt(fx.served, 'padded')).toMatchObject([{ rule: 'name-invalid' }])
+  expect(findingsAt(fx.served, 'padded')).toMatchObject([{ code: 'name-invalid' }])
 })
 
 test.each(KINDS)('a description has one to 1,024 characters, else the skill is absent (%s)', async (kind) => {
@@ -124,7 +124,7 @@ test.each(KINDS)('a description has one to 1,024 characters, else the skill is a
     description: 'd'.repeat(1024),
   })
   expect(invalid.filter((skill) => entries.has(fx.uri(skill)))).toEqual([])
-  expect(invalid.map((skill) => findingsAt(fx.served, skill).map(({ rule }) => rule))).toEqual([
+  expect(invalid.map((skill) => findingsAt(fx.served, skill).map(({ code }) => code))).toEqual([
     ['description-missing'],
     ['description-missing'],
     ['description-too-long'],
@@ -346,7 +346,7 @@ test('nothing of a file outside of the repository is ever kept, and the links ar
   expect(kept.filter((entry) => entry.isSymbolicLink())).toEqual([])
   expect(holding.flat()).toEqual([])
   for (const link of ['secret', 'up', 'loop']) {
-    expect(findingsAt(fx.served, `link-escape/${link}`)).toMatchObject([{ rule: 'link-refused' }])
+    expect(findingsAt(fx.served, `link-escape/${link}`)).toMatchObject([{ code: 'link-refused' }])
   }
 })
 
@@ -385,7 +385,7 @@ test.each(KINDS)('a submodule is nobody’s file, and status says where it is (%
   expect(entry).toEqual(fx.entry('git-workflow-sub'))
   expect(resultOf(children).resources).toMatchObject([{ uri: fx.uri('git-workflow-sub') }])
   expect(await refusalsOf(kind, uris)).toEqual(nowhere(kind, uris))
-  expect(findingsAt(fx.served, 'git-workflow-sub/vendor')).toMatchObject([{ rule: 'submodule' }])
+  expect(findingsAt(fx.served, 'git-workflow-sub/vendor')).toMatchObject([{ code: 'submodule' }])
 })
 
 async function entriesSeenBy(kind: Kind): Promise<Entry[]> {

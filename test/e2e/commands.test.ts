@@ -111,7 +111,12 @@ test('show finds a skill by its URI, its path with and without the source, and i
 
   for (const { status, stdout } of ends) {
     expect(status).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ source: 'team', path: 'nested/beta', name: 'beta', standing: 'served' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      source: 'team',
+      path: 'nested/beta',
+      name: 'beta',
+      verdict: { state: 'served' },
+    })
   }
 })
 

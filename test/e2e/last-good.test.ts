@@ -23,17 +23,17 @@ test('a daemon keeps a skill that a commit breaks, says so everywhere, and notif
   const bad = await repository.commit({ ...BROKEN, 'beta/SKILL.md': skill('beta', 'new') })
   const synced = await home.command('sync')
 
-  expect(synced.stdout).toContain('2 of 2 skills served (1 with a note)')
+  expect(synced.stdout).toContain('2 of 2 skills served\n')
   expect(await readAlpha()).toContain('first')
   const [alpha, beta] = JSON.parse((await home.command('list', '--json')).stdout).skills
   const kept = { commit: good, since: bad, faults: [expect.objectContaining({ rule: 'frontmatter-unterminated' })] }
-  expect(alpha).toMatchObject({ commit: good, standing: 'served', kept, findings: [{ rule: 'kept-version' }] })
-  expect(beta).toMatchObject({ commit: bad, standing: 'served' })
+  expect(alpha).toMatchObject({ commit: good, kept, verdict: { state: 'served', reasons: [{ code: 'kept-version' }] } })
+  expect(beta).toMatchObject({ commit: bad, verdict: { state: 'served' } })
   expect((await home.command('list')).stdout).toContain('earlier version')
   const said = `the version of commit ${good}, because commit ${bad} broke the skill`
   expect((await home.command('show', 'alpha')).stdout).toContain(said)
   expect((await home.command('why', 'alpha')).stdout).toContain(said)
-  expect((await home.command('status')).stdout).toContain('served kept-version alpha: The version of commit')
+  expect((await home.command('status')).stdout).toContain('served kept-version team/alpha: The version of commit')
   expect((await home.command('diff', '1', '2')).stdout).toContain('kept     alpha: the version of commit')
   expect(JSON.parse(await daemon.said((line) => line.includes('"skills-kept"')))).toMatchObject({
     skills: 1,

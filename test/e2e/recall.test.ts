@@ -31,11 +31,11 @@ test('a recalled skill is gone at each tier, also where another source has the s
   await expect
     .poll(() => desk.skills())
     .toEqual(['skill://own/other/SKILL.md', 'skill://site/hub/team/good/SKILL.md', 'skill://site/own/other/SKILL.md'])
-  const why = `recalled: sends files to a stranger (${id.slice(0, 12)}, `
+  const why = `sends files to a stranger (${id.slice(0, 12)}, `
   for (const machine of [site, desk]) {
     expect(await machine.told('why', 'own/copy/pdf')).toContain(why)
     expect(await machine.told('why', 'own/copy/pdf')).toContain('by hub.example/channel)')
-    expect(await machine.told('list')).toMatch(/copy\/pdf +recalled/)
+    expect(await machine.told('list')).toMatch(/copy\/pdf +disabled/)
     expect(await machine.told('status')).toContain(why)
     expect(await machine.command('enable', 'own/copy/pdf')).toMatchObject({ stdout: expect.stringContaining(why) })
     expect(await machine.command('enable', id)).toMatchObject({
@@ -203,7 +203,7 @@ test.each(STILL)(
     expect(await site.skills()).toEqual(both)
     await site.restart(...flags)
     await expect.poll(() => site.skills()).toEqual(['skill://hub/team/good/SKILL.md'])
-    expect(await site.told('status')).toContain('recalled: it is bad (')
+    expect(await site.told('status')).toMatch(/disabled skill-recalled \S+: it is bad \(/)
     // It never had the recalled content, and the place of the skill is enough in the source of that hub.
     await hub.stop()
     await site.restart('--offline', ...flags)

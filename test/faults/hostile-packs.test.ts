@@ -68,7 +68,9 @@ test.each([
     await scene.witness.looksAgain()
 
     expect(await servedBy(scene)).toEqual(['skill://team/moving/SKILL.md', 'skill://team/still/SKILL.md'])
-    expect(await findingsOf(scene)).toEqual([expect.objectContaining({ rule: 'limit-bytes', standing: 'withheld' })])
+    expect(await findingsOf(scene)).toEqual([
+      expect.objectContaining({ state: 'withheld', reasons: [expect.objectContaining({ code: 'limit-bytes' })] }),
+    ])
     await scene.recovers()
     expect((await memoryOf(scene.daemon.pid)).most).toBeLessThan(MOST_BYTES)
     await scene.expectWell()
@@ -125,5 +127,5 @@ async function servedBy(scene: Scene): Promise<readonly string[]> {
 
 async function findingsOf(scene: Scene): Promise<readonly unknown[]> {
   const { stdout } = await scene.home.command('status', '--json')
-  return JSON.parse(stdout).sources[0].findings
+  return JSON.parse(stdout).sources[0].verdicts
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Verdict } from '../../src/sync/model/verdict/verdict.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { cpuSecondsOf, memoryOf } from '../support/effort.ts'
 import { Home } from '../support/process/program.ts'
@@ -34,44 +35,47 @@ const ofLines = (count: number, line: (index: number) => string) =>
 
 /** What becomes of a skill, and the lines of its frontmatter but for the description. */
 const ODD: Readonly<Record<string, readonly [result: string, lines: string]>> = {
-  'alias-bomb': ['tools frontmatter-invalid', `name: alias-bomb\na0: &a0 [x, x, x, x, x, x, x, x, x]\n${bomb(9)}`],
-  'alias-loop': ['tools frontmatter-invalid', 'name: alias-loop\nloop: &loop { again: *loop }'],
+  'alias-bomb': ['partly frontmatter-invalid', `name: alias-bomb\na0: &a0 [x, x, x, x, x, x, x, x, x]\n${bomb(9)}`],
+  'alias-loop': ['partly frontmatter-invalid', 'name: alias-loop\nloop: &loop { again: *loop }'],
   anchors: ['withheld frontmatter-too-large', `name: anchors\n${ofLines(3000, (index) => `k${index}: &n${index} x`)}`],
   'deep-flow': ['withheld frontmatter-too-large', `name: deep-flow\ndeep: ${'['.repeat(30_000)}`],
   'deep-flow-closed': [
-    'tools frontmatter-invalid',
+    'partly frontmatter-invalid',
     `name: deep-flow-closed\ndeep: ${'['.repeat(7000)}${']'.repeat(7000)}`,
   ],
-  'deep-block': ['tools frontmatter-invalid', `name: deep-block\n${ofLines(300, (depth) => `${' '.repeat(depth)}k:`)}`],
+  'deep-block': [
+    'partly frontmatter-invalid',
+    `name: deep-block\n${ofLines(300, (depth) => `${' '.repeat(depth)}k:`)}`,
+  ],
   commas: ['withheld frontmatter-too-large', `name: commas\nmany: [${','.repeat(60_000)}]`],
   questions: ['withheld frontmatter-too-large', `name: questions\n${'? '.repeat(30_000)}`],
   'many-keys': ['withheld frontmatter-too-large', `name: many-keys\n${ofLines(5000, (index) => `k${index}: x`)}`],
-  'duplicate-keys': ['tools frontmatter-invalid', 'name: duplicate-keys\nlicense: one\nlicense: two'],
-  'duplicate-names': ['tools frontmatter-invalid', 'name: duplicate-names\nname: other'],
+  'duplicate-keys': ['partly frontmatter-invalid', 'name: duplicate-keys\nlicense: one\nlicense: two'],
+  'duplicate-names': ['partly frontmatter-invalid', 'name: duplicate-names\nname: other'],
   tags: [
-    'tools frontmatter-invalid',
+    'partly frontmatter-invalid',
     'name: tags\nmetadata: { code: !!js/function "function () { return 1 }", own: !own x }',
   ],
-  'tag-of-binary': ['tools frontmatter-invalid', 'name: tag-of-binary\nmetadata: { bytes: !!binary aGVsbG8= }'],
+  'tag-of-binary': ['partly frontmatter-invalid', 'name: tag-of-binary\nmetadata: { bytes: !!binary aGVsbG8= }'],
   prototypes: [
-    'served metadata-not-text field-refused',
+    'partly metadata-not-text field-refused',
     'name: prototypes\nmetadata: { __proto__: { polluted: yes }, constructor: x, toString: y }',
   ],
-  'prototype-at-top': ['served field-refused', 'name: prototype-at-top\n__proto__: { polluted: yes }'],
-  merge: ['tools frontmatter-invalid', 'name: merge\nbase: &base { license: MIT }\n<<: *base'],
-  'merge-literal': ['served metadata-not-text', 'name: merge-literal\nmetadata: { "<<": { a: b } }'],
+  'prototype-at-top': ['partly field-refused', 'name: prototype-at-top\n__proto__: { polluted: yes }'],
+  merge: ['partly frontmatter-invalid', 'name: merge\nbase: &base { license: MIT }\n<<: *base'],
+  'merge-literal': ['partly metadata-not-text', 'name: merge-literal\nmetadata: { "<<": { a: b } }'],
   dates: [
-    'served metadata-not-text',
+    'partly metadata-not-text',
     'name: dates\nmetadata: { day: 2024-01-01, time: 2024-01-01T00:00:00Z, octal: 0o17, old: 017, sexagesimal: 1:30, yes: yes, nothing: ~ }',
   ],
-  'large-number': ['tools frontmatter-invalid', 'name: large-number\nmetadata: { large: 12345678901234567890 }'],
-  'huge-number': ['tools frontmatter-invalid', 'name: huge-number\nmetadata: { huge: 1e400 }'],
-  'no-number': ['tools frontmatter-invalid', 'name: no-number\nmetadata: { none: .nan }'],
-  'number-as-name': ['tools name-invalid', 'name: 42'],
-  'list-as-name': ['tools name-invalid', 'name: [list-as-name]'],
+  'large-number': ['partly frontmatter-invalid', 'name: large-number\nmetadata: { large: 12345678901234567890 }'],
+  'huge-number': ['partly frontmatter-invalid', 'name: huge-number\nmetadata: { huge: 1e400 }'],
+  'no-number': ['partly frontmatter-invalid', 'name: no-number\nmetadata: { none: .nan }'],
+  'number-as-name': ['partly name-invalid', 'name: 42'],
+  'list-as-name': ['partly name-invalid', 'name: [list-as-name]'],
   'date-as-name': ['served name-unlike-folder', 'name: 2024-01-01'],
-  'key-of-list': ['tools frontmatter-invalid', 'name: key-of-list\n? [a, b]\n: c'],
-  'old-yaml': ['tools frontmatter-invalid', '%YAML 1.1\nname: old-yaml'],
+  'key-of-list': ['partly frontmatter-invalid', 'name: key-of-list\n? [a, b]\n: c'],
+  'old-yaml': ['partly frontmatter-invalid', '%YAML 1.1\nname: old-yaml'],
 }
 
 /** Each level holds the one before nine times. */
@@ -88,13 +92,8 @@ function document(lines: string): string {
 /** What became of each skill: where it is offered, and the rules that it breaks. */
 async function resultsOf(home: Home): Promise<Readonly<Record<string, string>>> {
   const { skills } = JSON.parse((await home.command('list', '--json')).stdout)
-  const { sources } = JSON.parse((await home.command('status', '--json')).stdout)
-  const rules = Map.groupBy<string, { readonly path: string; readonly rule: string }>(
-    sources[0].findings,
-    ({ path }) => path,
-  )
-  const results = skills.map(({ path, standing }: { readonly path: string; readonly standing: string }) => {
-    return [path, [standing, ...(rules.get(path) ?? []).map(({ rule }) => rule)].join(' ')]
+  const results = skills.map(({ path, verdict }: { readonly path: string; readonly verdict: Verdict }) => {
+    return [path, [verdict.state, ...verdict.reasons.map(({ code }) => code)].join(' ')]
   })
   return Object.fromEntries(results)
 }

@@ -7,6 +7,7 @@ import { Repository } from '../support/git/repository.ts'
 import { openProject } from '../support/process/installer.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
+import { problemsIn } from '../support/verdicts.ts'
 import { LISTENERS, listedBy } from './listings.ts'
 import { digestOf, inspect, readWithClient, readWithExtSkills } from './skill-peers.ts'
 
@@ -103,18 +104,22 @@ test.each(REFUSED)(
 
     const { skill } = resultOf(await peer.call('skills/get', { uri: uriOf(name) }))
     const { contents } = resultOf(await peer.call('resources/read', { uri: uriOf(name) }))
-    const { findings } = served.daemon.parts.status.status().sources[0] ?? { findings: [] }
+    const findings = problemsIn(served.daemon.parts.status.status().sources[0]!)
 
     expect(skill.resources).toEqual([{ uri: uriOf(name), digest: digestOf(text), size: Buffer.byteLength(text) }])
     expect(contents[0].text).toBe(text)
     expect(findings.filter(({ path }) => path === name)).toEqual([
-      { rule, path: name, standing: 'served', message: expect.stringContaining('skills/list leaves it out') },
+      expect.objectContaining({
+        code: rule,
+        state: 'partly',
+        message: expect.stringContaining('skills/list leaves it out'),
+      }),
     ])
   },
 )
 
 test('nothing is said of what every client takes', () => {
-  const { findings } = served.daemon.parts.status.status().sources[0] ?? { findings: [] }
+  const findings = problemsIn(served.daemon.parts.status.status().sources[0]!)
 
   expect(findings.map(({ path }) => path)).toEqual(expect.not.arrayContaining(TAKEN.map(nameOf)))
 })

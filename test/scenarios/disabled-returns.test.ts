@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Repository } from '../support/git/repository.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
 import { pullNow } from '../support/pull-now.ts'
+import { pathsIn, problemsIn } from '../support/verdicts.ts'
 import { Desk, TEAM } from './desk.ts'
 
 const BAD = skillText('pdf')
@@ -74,12 +75,11 @@ test('what a disabled skill becomes step by step stays out of service, and each 
   expect(desk.logged('disabled-returns')).toMatchObject([
     { level: 'warn', source: 'team', skill: 'skills/printer', disabled: 'team/skills/pdf', by: 'content' },
   ])
-  expect(desk.status().disabled).toEqual({
-    count: 1,
-    paths: ['skills/pdf'],
-    matching: 1,
-    matches: [{ path: 'skills/printer', as: 'team/skills/pdf', by: 'content' }],
-  })
+  expect(pathsIn(desk.status(), 'disabled')).toEqual(['skills/printer', 'skills/pdf'])
+  expect(problemsIn(desk.status())).toMatchObject([
+    { code: 'disabled', place: 'team/skills/pdf', message: expect.stringContaining('it has the SKILL.md of') },
+    { code: 'disabled', place: 'team/skills/pdf', fix: 'skillsyncd enable team/skills/pdf' },
+  ])
 })
 
 test('to enable one of the places serves all of them again', async () => {
@@ -91,7 +91,7 @@ test('to enable one of the places serves all of them again', async () => {
 
   expect([isNew, still, places.map(({ place }) => place)]).toEqual([true, undefined, ['team/a/pdf', 'team/b/pdf']])
   expect(desk.names()).toEqual(['pdf', 'pdf', 'good'])
-  expect(desk.status().disabled).toMatchObject({ count: 0, matching: 0 })
+  expect(pathsIn(desk.status(), 'disabled')).toEqual([])
 })
 
 test('a skill of the same name that was there at the time stays, and one that comes later does not', async () => {

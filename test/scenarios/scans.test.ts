@@ -6,6 +6,7 @@ import { currentCatalog } from '../../src/sync/pull/generation-catalog.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
 import { WordScanner } from '../support/scanner/word-scanner.ts'
+import { pathsIn, problemsIn } from '../support/verdicts.ts'
 import { Desk, named, skills, TEAM } from './desk.ts'
 
 const NEVER = new AbortController().signal
@@ -17,7 +18,7 @@ test('a skill that new rules refuse goes out of service, and comes back when a l
 
   const end = await scene.scan()
   const withheld = desk.names()
-  const { tally, disabled } = desk.status()
+  const out = desk.status()
   await desk.start()
   const restarted = desk.names()
   await scanner.obeys()
@@ -25,8 +26,8 @@ test('a skill that new rules refuse goes out of service, and comes back when a l
 
   expect(end).toMatchObject({ scanned: 3, refused: [{ skill: 'team/bad', is: 'withheld' }], failed: [], cleared: [] })
   expect(withheld).toEqual(['fine', 'good'])
-  expect(tally).toMatchObject({ disabled: 1 })
-  expect(disabled).toMatchObject({ count: 0, matches: [{ path: 'bad', as: 'team/bad', by: 'scan' }] })
+  expect(out.tally).toMatchObject({ disabled: 1 })
+  expect(problemsIn(out)).toMatchObject([{ code: 'skill-scanned', place: 'team/bad', state: 'disabled' }])
   expect(restarted).toEqual(withheld)
   expect(after).toMatchObject({ refused: [], cleared: ['team/bad'] })
   expect(desk.names()).toEqual(['bad', 'fine', 'good'])
@@ -88,7 +89,7 @@ test('a person who disables what a scan withheld has the last word', async () =>
   await scene.scan()
 
   expect(desk.names()).toEqual(['a', 'b'])
-  expect(desk.status().disabled).toMatchObject({ count: 1, paths: ['bad'] })
+  expect(pathsIn(desk.status(), 'disabled')).toEqual(['bad'])
 })
 
 test('new content of a withheld skill is served when the gate takes it', async () => {

@@ -166,6 +166,30 @@ export const STATE_PROBLEMS = {
     meaning: 'A ring does not take the next commit of a source: a skill of it is disabled, or its use fails too often',
     fix: 'skillsyncd status --rings shows the reason, and what comes next',
   },
+  'scan-finding': {
+    meaning: 'The scanner of `gate` reported something in the content of a skill',
+    fix: 'skillsyncd why SKILL shows all that it reported',
+  },
+  'skill-removed': {
+    meaning: 'A skill that was served is in no source any more',
+    fix: 'skillsyncd diff with the two generations that the message names',
+  },
+  'skill-renamed': {
+    meaning: 'A skill that was served has another name or folder now',
+    fix: 'skillsyncd why with the new name',
+  },
+  'skill-scanned': {
+    meaning: 'A skill is disabled because a scan refuses its content, until a scan clears it',
+    fix: 'skillsyncd enable SOURCE/PATH accepts the content',
+  },
+  'skill-unlisted': {
+    meaning: 'A skill is partly served: it is in no list, and clients find it by its URI or its longest id alone',
+    fix: 'Nothing, if intended; else take it out of `unlisted` of the source',
+  },
+  'stray-link': {
+    meaning: 'A SKILL.md is a link that leads nowhere, in a folder with the name of a skill that is served',
+    fix: 'Remove the link from the repository',
+  },
   'token-expiring': {
     meaning: 'A token has expired, or will within two weeks',
     fix: 'skillsyncd hub token renew NAME, or token revoke NAME',

@@ -52,9 +52,9 @@ export interface Ground<Whole extends ServedConfig = ServedConfig> {
 }
 
 /** The possible results of one check on one subject. Without a fix of its own, a result has that of its check. */
-export type Verdicts = Readonly<Record<CheckVerdict, (message: string, fix?: string) => CheckResult>>
+export type CheckVerdicts = Readonly<Record<CheckVerdict, (message: string, fix?: string) => CheckResult>>
 
-export function verdicts(check: CheckName, subject?: string): Verdicts {
+export function verdicts(check: CheckName, subject?: string): CheckVerdicts {
   const about = { check, ...(subject !== undefined && subject !== '' && { subject }) }
   const bad =
     (verdict: CheckVerdict) =>

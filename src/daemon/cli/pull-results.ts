@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import { tallyText } from '../../sync/model/verdict/verdict.ts'
 import { syncRequest } from '../control/sync-request.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import { linesOfChanges } from '../status/changes/change-lines.ts'
@@ -85,10 +86,7 @@ export function linesOfPull(end: SyncEnd): string[] {
   if (outcome === 'failed' || outcome === 'waiting') return why
   const at = placeText(end)
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
-  const { seen, clean, noted, tools, withheld, links = 0, pending } = skills
-  const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
-  const stray = links === 0 ? '' : `, ${countOf(links, 'link')} to nothing`
-  const waiting = pending === 0 ? [] : [`  ${pending} waiting for skillsyncd approve ${source}/`]
+  const waiting = skills.waiting === 0 ? [] : [`  ${skills.waiting} waiting for skillsyncd approve ${source}/`]
   const changed = linesOfChanges(changes).map((line) => `  ${line}`)
-  return [`${source}: updated, ${at}: ${served}${stray}`, ...changed, ...waiting, ...why]
+  return [`${source}: updated, ${at}: ${tallyText(skills)}`, ...changed, ...waiting, ...why]
 }

@@ -4,17 +4,19 @@ import { countOf } from '../../base/text/plural.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import { offerTexts } from '../../sync/model/server-listing.ts'
 import type { Signers } from '../../sync/model/signers.ts'
-import type { Tally } from '../../sync/model/snapshot.ts'
+import { isNoSkill, stateText, tallyText } from '../../sync/model/verdict/verdict.ts'
+import type { SkillProblem, Verdict } from '../../sync/model/verdict/verdict.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import { signersTexts } from '../runtime/signer-text.ts'
-import { decisionTexts, matchedText, recalledText, scannedText, skillOperand } from '../status/decision-text.ts'
+import { decisionTexts } from '../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../status/lock-text.ts'
 import { carriedText } from '../status/marketplace-rows.ts'
 import { countsText, scanFindingText } from '../status/scan-text.ts'
 import { isFixed, isKept, isUpToDate } from '../status/source-facts.ts'
 import type { PlacedFinding } from '../status/source-scan.ts'
-import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../status/status.ts'
+import type { Condition, HttpStatus, SourceStatus } from '../status/status.ts'
 import { unservedContractsText } from '../status/unserved-contract.ts'
+import { problemText } from '../status/verdict-lines.ts'
 import { verifiedText } from '../status/verified-files.ts'
 
 export interface BlockLook {
@@ -40,10 +42,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...rebuiltLines(served),
     ...signerLines(served?.signers),
     `  ${tallyText(tally)}`,
-    ...disabledLines(source),
-    ...pendingLines(source),
     ...unservedLines(source),
-    ...mismatchLines(source),
     ...offerLines(source),
     ...marketplaceLines(source),
     ...verifiedLines(source),
@@ -54,16 +53,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printableLine(condition.message)}`, `    ${mendLine(condition)}`)
-  return [...lines, ...scanStatusLines(source, all), ...findingLines(source, all)]
-}
-
-function tallyText({ seen, clean, noted, tools, withheld, links, disabled, pending }: Tally): string {
-  return [
-    `${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld`,
-    ...(links === 0 ? [] : [`${countOf(links, 'link')} to nothing, called as a skill that is served`]),
-    ...(disabled === 0 ? [] : [`${disabled} disabled`]),
-    ...(pending === 0 ? [] : [`${pending} waiting for approval`]),
-  ].join(', ')
+  return [...lines, ...scanStatusLines(source, all), ...verdictsLines(source, all)]
 }
 
 /** Hosts remove such redirects after a time. */
@@ -134,66 +124,6 @@ function placeOf({ kind, url }: SourceStatus): string {
   return kind === 'directory' ? `the folder ${printableLine(fileURLToPath(url))}` : url
 }
 
-/** The skills that a person, a scan or a recall took out of service, one in a line. */
-export function disabledLines(source: SourceStatus): string[] {
-  return [...decidedLines(source), ...scannedOutLines(source), ...returnedLines(source)]
-}
-
-function scannedOutLines({ id, disabled: { matches } }: SourceStatus): string[] {
-  const scanned = matches.filter(({ by }) => by === 'scan')
-  const lines = scanned.slice(0, SHOWN_DISABLED).map(({ path, as }) => `  ! ${id}/${path}: ${scannedText(as)}`)
-  const left = scanned.length - lines.length
-  return [...lines.map(printableLine), ...(left > 0 ? [`  ${left} more; skillsyncd list shows them`] : [])]
-}
-
-/** The skills that are out of service because another skill was disabled, or this one at another place. */
-function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
-  const elsewhere = matches.filter(
-    ({ as, path, by, recall }) => recall !== undefined || (as !== `${id}/${path}` && by !== 'scan'),
-  )
-  const lines = elsewhere
-    .slice(0, SHOWN_DISABLED)
-    .map(({ path, as, by, recall }) =>
-      recall === undefined
-        ? printableLine(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`)
-        : printableLine(`  ! skill-recalled: ${id}/${path} is out of service: ${recalledText(recall)}`),
-    )
-  const left = matching - matches.length + elsewhere.length - lines.length
-  return left > 0 ? [...lines, `  ${left} more are out of service for one that is disabled`] : lines
-}
-
-function decidedLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
-  const lines = paths
-    .slice(0, SHOWN_DISABLED)
-    .map((path) => `  disabled until skillsyncd enable ${printableLine(skillOperand(id, path))}`)
-  const left = count - lines.length
-  return left > 0 ? [...lines, `  ${left} more are disabled; skillsyncd list shows them`] : lines
-}
-
-function pendingLines({ id, pending: { count, paths } }: SourceStatus): string[] {
-  const lines = paths
-    .slice(0, SHOWN_DISABLED)
-    .map((path) => `  waits for skillsyncd approve ${printableLine(skillOperand(id, path))}`)
-  const left = count - lines.length
-  return left > 0
-    ? [...lines, `  ${left} more wait; skillsyncd list shows them, skillsyncd approve ${id}/ approves all`]
-    : lines
-}
-
-/** The findings describe the bytes that arrived. */
-function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): string[] {
-  const lines = paths
-    .slice(0, SHOWN_DISABLED)
-    .map(
-      (path) =>
-        `  ! content-mismatch: skillsyncd mcp-source mirror ${printableLine(skillOperand(id, path))} has its files read again`,
-    )
-  const left = count - lines.length
-  return left > 0 ? [...lines, `  ${left} more are withheld for other bytes; skillsyncd list shows them`] : lines
-}
-
-const SHOWN_DISABLED = 5
-
 /** The remedy for the operator, with the credential that it concerns. */
 export function mendLine({ mend, credential }: Condition): string {
   return credential === undefined ? mend : `${mend}: ${printableLine(credential)}`
@@ -231,17 +161,37 @@ function lockLines({ lock }: SourceStatus): string[] {
 
 const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server', channel: 'the channel' } as const
 
-function findingLines({ findings, pending }: SourceStatus, all: boolean): string[] {
-  const isUrgent = ({ standing, rule }: SourceDiagnostic): boolean =>
-    rule === 'kept-version' || (standing !== 'served' && standing !== 'link')
-  const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
-  const waiting = new Set(pending.paths)
-  const lines = shown.map(({ standing, rule, path, message }) => {
-    const word = standing === 'served' && waiting.has(path) ? 'waiting' : standing
-    return `  - ${word} ${rule} ${printableLine(path)}: ${printableLine(message)}`
+/** The skills that are not simply served, each with the problem that decides and its fix. `all`: with every problem. */
+function verdictsLines({ verdicts, findings }: SourceStatus, all: boolean): string[] {
+  const shown = all ? verdicts : verdicts.filter(isUrgent)
+  const byState = [...Map.groupBy(shown, ({ state }) => state)].flatMap(([state, alike]) => {
+    const few = all ? alike : alike.slice(0, SHOWN_FINDINGS)
+    const left = alike.length - few.length
+    const lines = few.flatMap((verdict) => verdictLine(verdict, all))
+    return left > 0 ? lines.concat(`  ${left} more ${stateText(state)}; skillsyncd list shows them`) : lines
   })
-  const left = findings.length - shown.length
-  return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines
+  const few = findings.slice(0, all ? undefined : SHOWN_FINDINGS)
+  const total = verdicts.reduce((sum, { reasons }) => sum + reasons.length, findings.length)
+  const left = all ? 0 : total - shown.length - few.length
+  return [
+    ...byState,
+    ...few.flatMap((problem) => problemLines('source', problem)),
+    ...(left > 0 ? [`  ${left} more findings; --findings shows them`] : []),
+  ]
+}
+
+/** True for what a person should know without a question: not for notes, and not for what is no skill. */
+export function isUrgent(verdict: Verdict): boolean {
+  return (verdict.state !== 'served' || verdict.reasons[0]?.code === 'kept-version') && !isNoSkill(verdict)
+}
+
+/** The problem of a skill that decides, or all of them. */
+export function verdictLine({ state, reasons }: Verdict, all = false): string[] {
+  return reasons.slice(0, all ? undefined : 1).flatMap((problem) => problemLines(stateText(state), problem))
+}
+
+function problemLines(word: string, problem: SkillProblem): string[] {
+  return [`  - ${problem.code === word ? '' : `${word} `}${problemText(problem)}`, `    ${printableLine(problem.fix)}`]
 }
 
 function scanStatusLines({ id, scan }: SourceStatus, all: boolean): string[] {

@@ -6,10 +6,10 @@ import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
 import type { Skill } from '../../sync/model/skill.ts'
-import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError, isByChoice, mendOf, plainProblemOf } from '../../sync/model/sync-error.ts'
+import { tallyOf, UNDECIDED_SKILLS } from '../../sync/model/verdict/skill-states.ts'
 import { followedIn } from '../../sync/pull/followed-ref.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
@@ -143,7 +143,7 @@ export class PullReport {
         return
       case 'updated': {
         this.#logRecovery(source, outcome.drift)
-        const { seen, clean, noted, tools, withheld, links } = tallyOf(outcome.snapshot.skills)
+        const { seen, served, partly, withheld, links } = tallyOf(outcome.snapshot.skills, UNDECIDED_SKILLS)
         const { ref, commit } = outcome.revision
         const from = outcome.from?.commit
         const kept = outcome.snapshot.skills.filter((skill) => skill.kept !== undefined)
@@ -154,9 +154,8 @@ export class PullReport {
           commit,
           ...(from !== commit && { from }),
           seen,
-          served: clean + noted,
-          noted,
-          tools,
+          served,
+          partly,
           withheld,
           ...(links > 0 && { links }),
           ...(outcome.changes.length > 0 && { changes: changesText(changeGroups(outcome.changes)) }),

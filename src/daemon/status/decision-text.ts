@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { shellWord } from '../../base/text/shell-word.ts'
 import type { Decided } from '../../sync/model/decisions/decided.ts'
 import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
-import type { KeptVersion, Standing } from '../../sync/model/skill.ts'
+import type { DisabledMatch } from '../../sync/model/decisions/disabled-matches.ts'
+import type { RecalledSkill } from '../../sync/model/decisions/recalled-skills.ts'
+import type { KeptVersion } from '../../sync/model/skill.ts'
+import type { SkillProblem } from '../../sync/model/verdict/verdict.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
-import type { DisabledBy, RecallReason } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
 export function decisionTexts({ hold, skipped, approved }: SourceDecision, source: string): string[] {
@@ -34,41 +37,50 @@ export function holdText({ commit, noPoll, reason }: Omit<SourceHold, 'at'>, rel
   return `held${at}${why}${noPoll === true ? ', and not polled,' : ''} until skillsyncd release ${released}`
 }
 
-/**
- * The decision that keeps a skill out of service, with the command that reverts it. `by`: the disabled skill that it
- * matches, if that is another place.
- */
-export function disabledText(source: string, path: string, by?: DisabledBy): string {
-  if (by?.recall !== undefined) return recalledText(by.recall)
+/** The decision that keeps a skill out of service, as a problem of the skill. `by`: the disabled skill that it matches. */
+export function outProblem(source: string, path: string, { as, by, reason, recall }: DisabledBy): SkillProblem {
+  if (recall !== undefined) {
+    const fix =
+      recall.hub === undefined
+        ? `skillsyncd enable ${recall.id} ends it at all followers`
+        : 'Only the hub that recalled it ends that'
+    return { code: 'skill-recalled', place: as, message: recalledText(recall), fix }
+  }
   const own = `${source}/${path}`
-  if (by?.by === 'scan') return scannedText(by.as)
-  const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
-  const reason = by?.reason === undefined ? '' : ` (${printableLine(by.reason)})`
   // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
-  const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
-  return `disabled${reason}: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}`
+  const enabled = !as.startsWith(`${source}/`) && by !== 'holds' && by !== 'scan' ? own : as
+  const fix = `skillsyncd enable ${shellWord(enabled)}`
+  if (by === 'scan') return { code: 'skill-scanned', place: as, message: `${OUT}: a scan refuses its content`, fix }
+  const why = as === own ? '' : `; ${matchedText(by)} ${as}`
+  return { code: 'disabled', place: as, message: `${reason === undefined ? '' : `${reason}: `}${OUT}${why}`, fix }
 }
 
-/** The note that a scan took a skill out of service, with the command that accepts its content. */
-export function scannedText(as: string): string {
-  return `withheld by a scan of its content: in no list, and clients do not find it, until a scan clears it, or skillsyncd enable ${quote(as)}`
+const OUT = 'in no list, and clients do not find it'
+
+/** The approval that a skill waits for, as a problem of the skill. */
+export function waitingProblem(source: string, path: string): SkillProblem {
+  const place = `${source}/${path}`
+  return { code: 'awaiting-approval', place, message: OUT, fix: `skillsyncd approve ${shellWord(place)}` }
 }
 
-/** The recall that keeps a skill out of service, on one line. */
+/** The reason of a recall, and its origin, on one line. */
 export function recalledText({ id, reason, at, hub }: RecallReason): string {
   const why = reason === undefined ? 'the hub tells no reason here' : printableLine(reason)
-  return `recalled: ${why} (${id.slice(0, SHOWN_DIGITS)}, ${at}, by ${hub === undefined ? 'this hub' : printableLine(hub)})`
+  return `${why} (${id.slice(0, SHOWN_DIGITS)}, ${at}, by ${hub === undefined ? 'this hub' : printableLine(hub)})`
 }
 
-/** The form of a `RecallReason` in an answer of the daemon. */
-export const RECALL_REASON = z.object({
+/** A recall, for people. `hub`: the name of the log of the hub that made it; absent if it was made here. */
+const RECALL_REASON = z.object({
   id: z.string(),
+  /** Absent if the hub does not tell it here. */
   reason: z.string().exactOptional(),
   at: z.string(),
   hub: z.string().exactOptional(),
 })
 
-/** The decision that a skill out of service matches, in an answer of the daemon. */
+type RecallReason = z.infer<typeof RECALL_REASON>
+
+/** The reason why a skill is out of service: `as` is the disabled skill, `source/path`. */
 export const DISABLED_BY = z.object({
   as: z.string(),
   by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']),
@@ -76,8 +88,20 @@ export const DISABLED_BY = z.object({
   recall: RECALL_REASON.exactOptional(),
 })
 
+export type DisabledBy = z.infer<typeof DISABLED_BY>
+
 /** The first of the places that a decision concerns. */
 export const DISABLED_PLACES = z.array(DISABLED_BY.extend({ place: z.string() })).readonly()
+
+export function disabledBy({ source, path, by, reason, recall }: DisabledMatch): DisabledBy {
+  const why = reason !== undefined && { reason }
+  return { as: `${source}/${path}`, by, ...why, ...(recall !== undefined && { recall: recallReason(recall) }) }
+}
+
+/** The part of a recall that people see. */
+export function recallReason({ id, reason, at, by }: RecalledSkill): RecallReason {
+  return { id, ...(reason !== undefined && { reason }), at, ...(by !== undefined && { hub: by }) }
+}
 
 /** The digits of the id of a recall that people see, and that commands accept. */
 const SHOWN_DIGITS = 12
@@ -96,41 +120,7 @@ const MATCHED: Readonly<Record<DisabledBy['by'], string>> = {
   scan: 'it has the content of',
 }
 
-/** The note that a skill waits for approval, with the command that approves it. */
-export function pendingText(source: string, path: string): string {
-  return `in no list, and clients do not find it, until skillsyncd approve ${skillOperand(source, path)}`
-}
-
-/** The state of a skill, including the operator's decisions. */
-export function stateText({ standing, disabled, disabledBy, pending }: State): string {
-  const out = outWord(disabledBy)
-  if (disabled) return standing === 'served' ? out : `${standing}, ${out}`
-  return pending ? 'waits for approval' : standing
-}
-
 /** The commits of an earlier version that is served. */
 export function keptText({ commit, since }: KeptVersion): string {
   return `the version of commit ${commit}, because commit ${since} broke the skill`
-}
-
-/** The word for a skill that is out of service by a decision. */
-export function outWord(by: DisabledBy | undefined): 'recalled' | 'withheld by a scan' | 'disabled' {
-  if (by?.recall !== undefined) return 'recalled'
-  return by?.by === 'scan' ? 'withheld by a scan' : 'disabled'
-}
-
-interface State {
-  readonly standing: Standing
-  readonly disabled: boolean
-  readonly disabledBy?: DisabledBy | undefined
-  readonly pending: boolean
-}
-
-/** A skill in the syntax of a command line. */
-export function skillOperand(source: string, path: string): string {
-  return quote(`${source}/${path}`)
-}
-
-function quote(operand: string): string {
-  return /^[\w./:@%+,=-]+$/.test(operand) ? operand : `'${operand.replaceAll("'", `'\\''`)}'`
 }

@@ -1,9 +1,11 @@
+import type { z } from 'zod'
 import { snapshotWith } from '../../sync/model/decisions/disabled-entries.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../sync/model/decisions/out-of-service.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { disabledBy, type DisabledBy } from './status.ts'
+import { disabledBy } from './decision-text.ts'
+import type { DISABLED_PLACES, DisabledBy } from './decision-text.ts'
 
 /** The effect of disabling or enabling a skill. */
 export interface Disablement {
@@ -11,14 +13,9 @@ export interface Disablement {
   readonly isNew: boolean
   /** The number of skills that went out of service or came back, and the first of them. */
   readonly count: number
-  readonly places: readonly DisablementPlace[]
+  readonly places: z.infer<typeof DISABLED_PLACES>
   /** The match that keeps the skill out of service although it is enabled. */
   readonly still?: DisabledBy
-}
-
-export interface DisablementPlace extends DisabledBy {
-  /** `source/path`. */
-  readonly place: string
 }
 
 /** An answer must fit into one line of the socket. */
@@ -44,13 +41,9 @@ export function disablementIn(
   const places = snapshots.flatMap((snapshot) => {
     const [was, is] = [disabledIn(snapshot, before), disabledIn(snapshot, after)]
     const moved = [...new Map([...was, ...is])].filter(([path]) => was.has(path) !== is.has(path))
-    return moved.map(([path, match]) => placeOf(`${snapshot.source}/${path}`, disabledBy(match)))
+    return moved.map(([path, match]) => Object.assign({ place: `${snapshot.source}/${path}` }, disabledBy(match)))
   })
   // Rings can have several versions at one place.
   const each = [...new Map(places.map((one) => [one.place, one])).values()]
   return { count: each.length, places: each.slice(0, MOST_PLACES) }
-}
-
-function placeOf(place: string, by: DisabledBy): DisablementPlace {
-  return { place, ...by }
 }

@@ -2,13 +2,13 @@ import { fileURLToPath } from 'node:url'
 import { agoText, dueText } from '../../base/text/age-text.ts'
 import { fewText } from '../../base/text/first-few.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
-import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import { failureUrgency, URGENCIES } from '../../sync/model/item.ts'
 import type { Item, ItemProblem, ITEM_STATES, Urgency } from '../../sync/model/item.ts'
 import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
+import { stateText } from '../../sync/model/verdict/verdict.ts'
+import type { SkillProblem } from '../../sync/model/verdict/verdict.ts'
 import type { ExpiringToken } from '../access/tokens.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
-import { disabledText, pendingText, skillOperand } from './decision-text.ts'
 import { lockOriginText } from './lock-text.ts'
 import { unreadyText } from './readiness.ts'
 import { isKept } from './source-facts.ts'
@@ -152,46 +152,35 @@ function stateOf(source: SourceStatus): SourceState {
 function urgencyOf(source: SourceStatus, now: Date): Urgency {
   const { condition, decision, lastSuccess, movedTo, tally, mismatched } = source
   const code = condition?.code
-  if (movedTo !== undefined || tally.pending > 0 || mismatched.count > 0) return 'person'
+  if (movedTo !== undefined || tally.waiting > 0 || mismatched > 0) return 'person'
   if (code !== undefined && !isByChoice(code)) return failureUrgency(code, lastSuccess, now)
   if (stateOf(source) === 'failing') return 'retried'
   return code !== undefined || isKept(decision) ? 'chosen' : 'well'
 }
 
-/** The skills of a source that are not simply served, the first of each kind. */
-function skillItems({ id, findings, pending, mismatched, disabled }: SourceStatus): readonly Item[] {
-  // The next commit may repair what is withheld.
-  const withheld = findings.filter(({ standing }) => standing === 'withheld' || standing === 'source')
-  return [
-    ...mismatched.paths.map((path) => {
-      const fix = `skillsyncd mcp-source mirror ${skillOperand(id, path)} has its files read again`
-      const message = 'its server sent other bytes than it declares'
-      return skillItem(id, path, ['content-mismatch', 'person'], { code: 'content-mismatch', message, fix })
-    }),
-    ...pending.paths.map((path) => {
-      const fix = `skillsyncd approve ${skillOperand(id, path)}`
-      const message = pendingText(id, path)
-      return skillItem(id, path, ['waiting', 'person'], { code: 'awaiting-approval', message, fix })
-    }),
-    ...withheld.map(({ path, rule, message }) =>
-      skillItem(id, path, ['withheld', 'retried'], {
-        code: rule,
-        message: `withheld: ${message}`,
-        fix: describeSkillCode(rule).mend,
-      }),
-    ),
-    ...disabled.matches.map(({ path, ...by }) => {
-      const code = by.recall === undefined ? 'disabled' : 'skill-recalled'
-      const fix = `skillsyncd why ${skillOperand(id, path)}`
-      return skillItem(id, path, ['disabled', 'chosen'], { code, message: disabledText(id, path, by), fix })
-    }),
-  ]
+/** The skills of a source that are not served, with what its survey found beside them. */
+function skillItems({ id, verdicts, findings }: SourceStatus): readonly Item[] {
+  const out = verdicts.flatMap(({ path, state, reasons: [decisive] }): readonly Item[] => {
+    const isOut = state === 'waiting' || state === 'withheld' || state === 'disabled'
+    if (!isOut || decisive === undefined || decisive.code === 'stray-link') return []
+    // The next commit may repair what is withheld.
+    const isPersons = state === 'waiting' || decisive.code === 'content-mismatch'
+    const urgency = state === 'disabled' ? 'chosen' : isPersons ? 'person' : 'retried'
+    return [skillItem(id, `${id}/${path}`, [state, urgency], decisive)]
+  })
+  return [...out, ...findings.map((problem) => skillItem(id, problem.place, ['withheld', 'retried'], problem))]
 }
 
 type SkillState = readonly [state: (typeof ITEM_STATES)['skill'][number], urgency: Urgency]
 
-function skillItem(source: string, path: string, [state, urgency]: SkillState, problem: ItemProblem): Item {
-  return { kind: 'skill', id: `${source}/${path}`, source, state, urgency, problems: [problem] }
+function skillItem(
+  source: string,
+  place: string,
+  [state, urgency]: SkillState,
+  { code, message, fix }: SkillProblem,
+): Item {
+  const problems = [{ code, message: `${stateText(state)}: ${message}`, fix }]
+  return { kind: 'skill', id: place, source, state, urgency, problems }
 }
 
 /** The condition as a problem; the credential that it concerns stands in the fix. */

@@ -1,7 +1,8 @@
 import { closestTo } from '../../base/text/closest.ts'
 import type { Config } from '../config/config.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import { formerSkillIn, formerSkillText } from './changes/history.ts'
+import { leftSkillIn } from './changes/history.ts'
 
 /** The names by which a skill can be addressed. */
 export interface SkillReference {
@@ -38,9 +39,13 @@ export async function theOnlyOrFormer<Skill extends SkillReference>(
   asked: string,
   { state }: Pick<Config, 'state'>,
 ): Promise<Skill> {
-  const former = theOnlyIfAny(all, asked) === undefined ? await formerSkillIn(state, asked) : undefined
-  if (former === undefined) return theOnly(all, asked)
-  throw new OperatorError('unknown-skill', `No skill is called "${asked}" now. ${formerSkillText(former)}`)
+  const left = theOnlyIfAny(all, asked) === undefined ? await leftSkillIn(state, asked) : undefined
+  if (left === undefined) return theOnly(all, asked)
+  const [reason] = left.verdict.reasons
+  throw new OperatorError(
+    'unknown-skill',
+    printableLine(`No skill is called "${asked}" now. ${reason.place}: ${reason.message}`),
+  )
 }
 
 /** The skill that the operator means; `undefined` if there is none. Throws if there are several. */

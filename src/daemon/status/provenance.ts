@@ -6,18 +6,19 @@ import { UNDECIDED, type SourceDecision } from '../../sync/model/decisions/decis
 import type { LockEntry } from '../../sync/model/decisions/lock.ts'
 import { askedText, type Revision } from '../../sync/model/revision.ts'
 import type { Signers } from '../../sync/model/signers.ts'
-import type { KeptVersion, Skill, Standing } from '../../sync/model/skill.ts'
+import type { KeptVersion, Skill } from '../../sync/model/skill.ts'
 import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { HubSource, PublishedBy, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
+import type { Since, Verdict } from '../../sync/model/verdict/verdict.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { LockStanding } from '../pull/trust/lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
+import type { SkillRow } from './skill-rows.ts'
 import { nextScanOf } from './source-scan.ts'
 import type { NextScan, ScanRow } from './source-scan.ts'
-import type { DisabledBy, LockOriginStatus } from './status.ts'
+import type { LockOriginStatus } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import type { Verified } from './verified-files.ts'
 
@@ -27,7 +28,7 @@ export interface Provenance {
   readonly path: string
   readonly name: string | undefined
   readonly uri: string | undefined
-  readonly standing: Standing
+  readonly verdict: Verdict
   readonly digest: string | undefined
   readonly url: string
   /** The ref that the operator configured, and the ref to which it resolved. */
@@ -38,12 +39,6 @@ export interface Provenance {
   readonly rule: SelectedBy
   readonly update: Source['update']
   readonly decision: SourceDecision
-  /** True if the operator disabled the skill. */
-  readonly disabled: boolean
-  /** The disabled skill and the property by which this one matches it. Absent if there is none. */
-  readonly disabledBy?: DisabledBy
-  /** True if it is from another MCP server and waits for approval. */
-  readonly pending: boolean
   /** For a skill of another MCP server: its URI there, and its approval, if one is required. */
   readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
   /** True if it has the contract block although its source does not use the contract. */
@@ -61,9 +56,6 @@ export interface Provenance {
   readonly published?: { readonly log: string; readonly entry?: PublishedBy['entry']; readonly source: HubSource }
   /** The source from which the skill was restored by its locked digest, because the commit was gone. */
   readonly rebuiltFrom: SourceId | undefined
-  /** The oldest of the consecutive generations that serve this digest. `undefined` if it is not served. */
-  readonly since: Since | undefined
-  readonly findings: readonly SkillDiagnostic[]
   /** The last scan of its content by the scanner of `gate`. Absent if it was not scanned. */
   readonly scan?: ScanRow
   /** The scan of its content in the commit that the scanner keeps out. Absent if there is none. */
@@ -81,15 +73,6 @@ export interface SelectedBy {
   readonly renamed: boolean
 }
 
-export interface Since {
-  readonly generation: number
-  readonly createdAt: string
-  /** True if no older generation is kept: it may have been served for longer. */
-  readonly isOldestKept: boolean
-  /** The time of approval, if that came after the generation. */
-  readonly approvedAt?: string
-}
-
 /**
  * The skill's state in the lock. `follows`: only the locked content of the source is served; `source`: the source's
  * state in the lock.
@@ -104,12 +87,7 @@ export interface ProvenanceQuery {
   readonly source: Source
   readonly snapshot: Snapshot
   readonly skill: Skill
-  readonly uri: string | undefined
-  readonly disabled: boolean
-  readonly disabledBy?: DisabledBy | undefined
-  readonly pending: boolean
-  readonly verified?: Verified | undefined
-  readonly scan?: ScanRow | undefined
+  readonly row: Pick<SkillRow, 'uri' | 'verdict' | 'verified' | 'scan'>
 }
 
 /** The lock's part. `entry`: `undefined` if the lock has no entry for the source. */
@@ -120,25 +98,25 @@ export interface LockSide {
 
 /** Collects the known facts about one skill. */
 export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store: Store): Promise<Provenance> {
-  const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified, scan } = asked
+  const { source, snapshot, skill } = asked
+  const { uri, verdict, verified, scan } = asked.row
   const { revision } = snapshot
-  const { path, name, standing, digest, findings } = skill
+  const { path, name, digest } = skill
+  const isServed = verdict.state === 'served' || verdict.state === 'partly'
+  const since = isServed ? await sinceWhen(asked, store) : undefined
   const nextScan = nextScanOf(await store.scans.read(source.id), snapshot, path)
   return {
     source: source.id,
     path,
     name,
     uri,
-    standing,
+    verdict: { ...verdict, ...(since !== undefined && { since }) },
     digest,
     url: snapshot.url,
     ...placeOf(revision),
     rule: selectedBy(source, skill),
     update: source.update,
     decision: (await store.decisions.read()).get(source.id) ?? UNDECIDED,
-    disabled,
-    ...(disabledBy !== undefined && { disabledBy }),
-    pending,
     upstream: upstreamOf(asked, store),
     ...(isContractUnserved(source, skill) && { hasUnservedContract: true as const }),
     ...(verified !== undefined && { verified }),
@@ -147,8 +125,6 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     signers: originOfSkill(snapshot, skill).proof.signers,
     ...(skill.kept !== undefined && { kept: skill.kept }),
     rebuiltFrom: snapshot.rebuiltFrom,
-    since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
-    findings,
     ...(scan !== undefined && { scan }),
     ...(nextScan !== undefined && { nextScan }),
   }

@@ -5,19 +5,13 @@ import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
-import { tallyOf } from '../../sync/model/snapshot.ts'
 import { mendOf, plainProblemOf } from '../../sync/model/sync-error.ts'
+import { tallyOf } from '../../sync/model/verdict/skill-states.ts'
+import type { DecidedSkills } from '../../sync/model/verdict/skill-states.ts'
+import { VERDICT_STATES } from '../../sync/model/verdict/verdict.ts'
 import type { LockStanding } from '../pull/trust/lock-rules.ts'
 
-const TALLY = z.object({
-  seen: z.number(),
-  clean: z.number(),
-  noted: z.number(),
-  tools: z.number(),
-  withheld: z.number(),
-  links: z.number().optional(),
-  pending: z.number(),
-})
+const TALLY = z.record(z.enum([...VERDICT_STATES, 'seen', 'links']), z.number())
 
 const PLACE = z.object({ ref: z.string(), commit: z.string() })
 
@@ -58,13 +52,13 @@ export type SyncEnd = z.infer<typeof SYNC_END>
 
 /** The state of a source in addition to its outcome. */
 export interface SourceNotes {
-  /** The paths of its skills that wait for approval. */
-  readonly pending: readonly string[]
+  /** What is decided about its skills. */
+  readonly decided: DecidedSkills
   readonly served: Revision | undefined
   readonly lock: LockStanding
 }
 
-export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: SourceNotes): SyncEnd {
+export function syncEndOf(source: string, outcome: Outcome, { decided, served, lock }: SourceNotes): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
       return { source, outcome: 'failed', lock, ...toldOf(source, plainProblemOf(outcome.error)) }
@@ -86,8 +80,7 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
     case 'updated': {
       const { revision, snapshot, drift } = outcome
       const changes = changeGroups(outcome.changes)
-      // A pull reports what it found; disabled skills are a matter of the status.
-      const { disabled: _none, ...skills } = tallyOf(snapshot.skills, new Set(), new Set(pending))
+      const skills = tallyOf(snapshot.skills, decided)
       const upstream = upstreamOf(drift?.newest ?? outcome.seen)
       return {
         source,

@@ -7,20 +7,19 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
-import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
-import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import type { Marketplace } from '../../sync/model/marketplace.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { KeptVersion, Skill, Standing } from '../../sync/model/skill.ts'
+import type { KeptVersion, Skill } from '../../sync/model/skill.ts'
 import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { uriOf } from '../../sync/model/uris/skill-uri.ts'
+import { decidedIn } from '../../sync/model/verdict/skill-states.ts'
+import type { Verdict } from '../../sync/model/verdict/verdict.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill/contract/contract.ts'
 import { lifecycleOf } from '../../sync/skill/lifecycle.ts'
 import type { Lifecycle } from '../../sync/skill/lifecycle.ts'
-import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import { NO_SCANS } from '../../sync/store/scan-records.ts'
 import type { SourceScans } from '../../sync/store/scan-records.ts'
 import { Store } from '../../sync/store/store.ts'
@@ -29,8 +28,8 @@ import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { admissionOf } from '../pull/trust/serving-policy.ts'
 import { scanIn } from './source-scan.ts'
 import type { ScanRow } from './source-scan.ts'
-import { disabledBy, type DisabledBy } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
+import { verdictsIn } from './verdicts.ts'
 import { verifiedOf, type KeptDigests, type Verified } from './verified-files.ts'
 
 /** One skill for display and `--json`: its state and its origin. */
@@ -40,7 +39,7 @@ export interface SkillRow {
   readonly path: string
   /**
    * The id in search and the tools, if the skill is offered. For a disabled skill, or one that waits for approval, the
-   * id that it has without that decision. Absent if it is withheld or unlisted.
+   * id that it has without that decision. Absent if it is withheld, or in no list.
    */
   readonly id?: string
   /**
@@ -52,15 +51,9 @@ export interface SkillRow {
   readonly uri: string | undefined
   /** Its URI on the other MCP server, if it comes from one. */
   readonly upstream?: string
-  /** True if the operator disabled it. */
-  readonly disabled: boolean
-  /** The disabled skill and the property by which this one matches it. Absent if there is none. */
-  readonly disabledBy?: DisabledBy
-  /** True if it is from another MCP server and waits for approval. */
-  readonly pending: boolean
   readonly name: string | undefined
   readonly description: string | undefined
-  readonly standing: Standing
+  readonly verdict: Verdict
   /** The statements about its life, by `metadata` in its frontmatter and by the operator. Absent if there are none. */
   readonly lifecycle?: Lifecycle
   /** The ids of the packs that it belongs to. */
@@ -87,7 +80,6 @@ export interface SkillRow {
   readonly hasUnservedContract?: true
   /** Present for skills of other MCP servers. */
   readonly verified?: Verified
-  readonly findings: readonly SkillDiagnostic[]
   /** The last scan of its content by the scanner of `gate`. Absent if it was not scanned. */
   readonly scan?: ScanRow
 }
@@ -110,7 +102,7 @@ export async function readSkillRows(
   const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
   const ids = catalog.snapshots.map(({ source }) => source)
   const scans = new Map(await Promise.all(ids.map(async (id) => [id, await store.scans.read(id)] as const)))
-  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store), scans }
+  const known = { catalog, ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store), scans }
   return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
 }
 
@@ -135,6 +127,7 @@ function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
 
 /** Facts from the whole catalog, by skill. */
 interface Known {
+  readonly catalog: Catalog
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>
   readonly kept: KeptDigests
@@ -160,21 +153,15 @@ function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
   config: ServedConfig,
-  { ids, places, kept, scans }: Known,
+  { catalog, ids, places, kept, scans }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, skills } = snapshot
   const configured = configuredIn(config, source)
-  const disabled = disabledIn(snapshot, decisions.outOfService)
-  const pending = new Set(pendingPaths(configured.source, snapshot, decisions.approvals))
+  const decided = decidedIn(snapshot, configured.source, decisions)
+  const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   const pluginsOf = pluginsIn(snapshot.marketplace)
   return skills.map((skill) => {
-    const match = disabled.get(skill.path)
-    const decided = {
-      disabled: match !== undefined,
-      ...(match !== undefined && { disabledBy: disabledBy(match) }),
-      pending: pending.has(skill.path),
-    }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
     const verified = verifiedOf(skill, kept.get(source))
     const plugins = pluginsOf(skill.path)
@@ -184,7 +171,8 @@ function rowsOf(
         source,
         ...originOfSkill(snapshot, skill),
         id: ids.get(skill),
-        decided: { ...decided, packs: own },
+        verdict: verdictOf(skill),
+        packs: own,
       }),
       ...places.get(skill),
       ...(plugins !== undefined && { plugins }),
@@ -218,11 +206,12 @@ interface RowFacts {
   readonly source: string
   readonly revision: { readonly commit: string; readonly ref: string }
   readonly id: string | undefined
-  readonly decided: Pick<SkillRow, 'disabled' | 'disabledBy' | 'pending' | 'packs'>
+  readonly verdict: Verdict
+  readonly packs: readonly string[]
 }
 
-function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): SkillRow {
-  const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
+function rowOf(skill: Skill, { source, revision, id, verdict, packs }: RowFacts): SkillRow {
+  const { path, name, description, standing, digest, size, contract, servedPath } = skill
   const lifecycle = lifecycleOf(skill)
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
@@ -230,10 +219,10 @@ function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): Skill
     path,
     ...(id !== undefined && { id }),
     uri: isServed ? uriOf(source, `${servedPath}/SKILL.md`) : undefined,
-    ...decided,
+    verdict,
     name,
     description,
-    standing,
+    packs,
     commit: revision.commit,
     ref: revision.ref,
     ...(skill.kept !== undefined && { kept: skill.kept }),
@@ -248,6 +237,5 @@ function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): Skill
     ...(skill.upstream !== undefined && { upstream: skill.upstream.uri }),
     ...(contract !== undefined && { contract }),
     ...(Object.keys(lifecycle).length > 0 && { lifecycle }),
-    findings,
   }
 }

@@ -7,6 +7,7 @@ import type { Item } from '../../sync/model/item.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
+import { decidedIn, UNDECIDED_SKILLS } from '../../sync/model/verdict/skill-states.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import { configuredIn } from '../config/config.ts'
@@ -34,8 +35,6 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'clock'
   readonly served: { readonly lost: readonly LostSource[]; currentOf(id: SourceId): ServedSource | undefined }
   /** The bytes of files that came from an MCP source in the last hour. */
   readonly fetchedFrom: (id: SourceId) => number
-  /** The paths of the skills of a source that wait for approval. */
-  readonly pendingOf: (id: SourceId) => readonly string[]
   readonly publications: { readonly status: readonly PublicationStatus[] }
   readonly channels: { readonly status: readonly ChannelStatus[] }
   readonly hub: { readonly status: FollowedHub | undefined }
@@ -114,9 +113,11 @@ export class StatusReader {
 
   /** The facts about a source that are reported in addition to the outcome of its pull. */
   sourceNotes(id: SourceId): SourceNotes {
-    const { lock, served, store, pendingOf } = this.#parts
-    const standing = lock.standingOf(this.#sourceOf(id), store.decisions.knownOf(id))
-    return { pending: pendingOf(id), served: served.currentOf(id)?.snapshot.revision, lock: standing }
+    const { lock, served, store } = this.#parts
+    const [source, snapshot] = [this.#sourceOf(id), served.currentOf(id)?.snapshot]
+    const standing = lock.standingOf(source, store.decisions.knownOf(id))
+    const decided = snapshot === undefined ? UNDECIDED_SKILLS : decidedIn(snapshot, source, store.decisions)
+    return { decided, served: snapshot?.revision, lock: standing }
   }
 
   #itemsIn(status: Status): readonly Item[] {

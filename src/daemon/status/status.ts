@@ -8,25 +8,25 @@ import type { CatalogBudget } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contractDiagnostics, diagnosticsAbout } from '../../sync/catalog/contract-diagnostics.ts'
 import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
-import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
 import type { Approvals } from '../../sync/model/decisions/approvals.ts'
 import { UNDECIDED, identityOf, type SourceDecision, type Decisions } from '../../sync/model/decisions/decisions.ts'
-import { disabledIn, type DisabledMatch, type DisabledMatches } from '../../sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../sync/model/decisions/out-of-service.ts'
-import type { RecalledSkill } from '../../sync/model/decisions/recalled-skills.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import type { Offers } from '../../sync/model/server-listing.ts'
 import type { Signers } from '../../sync/model/signers.ts'
-import { strayLinks, tallyOf } from '../../sync/model/snapshot.ts'
-import type { Snapshot, Tally } from '../../sync/model/snapshot.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { isAwaitingDecision, isByChoice, mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { findingProblem } from '../../sync/model/verdict/skill-problems.ts'
+import { decidedIn, tallyOf, UNDECIDED_SKILLS } from '../../sync/model/verdict/skill-states.ts'
+import type { SkillDecisions } from '../../sync/model/verdict/skill-states.ts'
+import { NO_WAYS, VERDICT_STATES } from '../../sync/model/verdict/verdict.ts'
+import type { SkillProblem, Tally, Verdict } from '../../sync/model/verdict/verdict.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
-import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import { NO_SCANS } from '../../sync/store/scan-records.ts'
 import type { SourceScans } from '../../sync/store/scan-records.ts'
@@ -38,7 +38,7 @@ import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
 import { lockStateOf } from '../pull/trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../pull/trust/lock-rules.ts'
 import type { ReplicasStatus } from '../runtime/hub-replica.ts'
-import { archiveDiagnostics } from './archive-diagnostics.ts'
+import { outProblem } from './decision-text.ts'
 import { lockOriginStatusOf } from './lock-text.ts'
 import { servedLost } from './lost-sources.ts'
 import type { ServedLost } from './lost-sources.ts'
@@ -50,6 +50,7 @@ import type { ChannelStatus, PublicationStatus } from './publication-status.ts'
 import { sourceScanOf } from './source-scan.ts'
 import type { SourceScanStatus } from './source-scan.ts'
 import { isContractUnserved } from './unserved-contract.ts'
+import { verdictsIn } from './verdicts.ts'
 import { verifiedOfAll, type KeptDigests, type Verified } from './verified-files.ts'
 
 /** The state of the installation, as plain data: the output of `skillsyncd status --json`. Times are ISO 8601, UTC. */
@@ -173,15 +174,10 @@ export interface SourceStatus {
   readonly lock: LockStanding
   /** The operator's decisions about it; empty if there are none. */
   readonly decision: SourceDecision
-  /** The skills that the operator disabled, present or not: their number, and the folders of the first of them. */
-  readonly disabled: { readonly count: number; readonly paths: readonly string[] } & DisabledPlaces
-  /** The skills of another MCP server that wait for approval: their number, and the first of them. */
-  readonly pending: { readonly count: number; readonly paths: readonly string[] }
   /**
-   * The skills of another MCP server that are withheld because it sent other bytes than it declares: their number, and
-   * the first of them.
+   * The number of skills of another MCP server that are withheld because it sent other bytes than it declares.
    */
-  readonly mismatched: { readonly count: number; readonly paths: readonly string[] }
+  readonly mismatched: number
   /** For an MCP server: the form of its listing of the served skills. */
   readonly form?: ListingForm
   /** For an MCP server: true if it declares its listing private to the holder of the credential. */
@@ -214,47 +210,21 @@ export interface SourceStatus {
   readonly tally: Tally
   /** The number of its skills that have the contract block although the source does not use the contract. */
   readonly unservedContracts: number
-  /** Every finding of the source, those of withheld skills first. */
-  readonly findings: readonly SourceDiagnostic[]
+  /**
+   * The skills that are not simply served, by state, and those that are disabled and not there. Empty in the answer of a
+   * daemon, which must fit into one line of the socket: the command that prints the status judges them.
+   */
+  readonly verdicts: readonly PathVerdict[]
+  /** The problems of the source that are of no skill; empty likewise. */
+  readonly findings: readonly SkillProblem[]
   /** The findings of the scanner of `gate`. Absent if nothing of the source was scanned. */
   readonly scan?: SourceScanStatus
 }
 
-/**
- * The skills of the source that are out of service because of a disabled skill, here or elsewhere: their number, and
- * the first of them.
- */
-export interface DisabledPlaces {
-  readonly matching: number
-  readonly matches: readonly DisabledRow[]
-}
-
-/** A skill, the disabled one that it matches, and the property by which it does. */
-export interface DisabledRow extends DisabledBy {
+/** The verdict about the skill of a folder. */
+export interface PathVerdict extends Verdict {
   /** Its real folder. */
   readonly path: string
-}
-
-/** The reason why a skill is out of service. */
-export interface DisabledBy {
-  /** The disabled skill: `source/path`. */
-  readonly as: string
-  readonly by: DisabledMatch['by']
-  /** The reason that the operator gave. */
-  readonly reason?: string
-  /** Present if it is out of service because of a recall. */
-  readonly recall?: RecallReason
-}
-
-/** A recall, for people. */
-export interface RecallReason {
-  readonly id: string
-  /** Absent if the hub does not tell it here. */
-  readonly reason?: string
-  /** ISO 8601, UTC. */
-  readonly at: string
-  /** The name of the log of the hub that made it; absent if it was made here. */
-  readonly hub?: string
 }
 
 export interface ServedCommit {
@@ -283,12 +253,6 @@ export interface FollowedHub {
   readonly condition?: Condition
 }
 
-/** A diagnostic of a survey, in the shape of `status --json`. */
-export interface SourceDiagnostic extends SkillDiagnostic {
-  /** `link`: as `strayLinks` defines it. */
-  readonly standing: 'served' | 'unlisted' | 'tools' | 'withheld' | 'source' | 'link'
-}
-
 /** A diagnostic between skills of the contract, in the shape of `status --json`. */
 export interface ContractRow extends Omit<ContractDiagnostic, 'code'> {
   readonly kind: ContractCode
@@ -297,7 +261,8 @@ export interface ContractRow extends Omit<ContractDiagnostic, 'code'> {
 /** The data from which a status is made. */
 export interface StatusInput {
   /**
-   * True to leave out the findings: collecting them takes long for thousands of skills, and not all readers need them.
+   * True to leave out the verdicts and findings: collecting them takes long for thousands of skills, and not all readers
+   * need them.
    */
   readonly leavesFindings?: boolean
   readonly config: Config
@@ -375,12 +340,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
-  const entries = input.outOfService.disabled.get(source.id) ?? []
-  const decided = [...entries].filter(([, { scans }]) => scans === undefined)
-  const disabled = decided.map(([path]) => path)
-  const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.outOfService)
-  const pending = pendingPaths(configured.source, snapshot, input.approvals)
-  const mismatched = mismatchedPaths(snapshot, matches)
+  const decided = snapshot === undefined ? UNDECIDED_SKILLS : decidedIn(snapshot, source, input)
   const decision = input.decisions.get(source.id) ?? UNDECIDED
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
   return {
@@ -392,9 +352,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     update: source.update,
     lock: lockStateOf(input.lock, input.config, source, decision),
     decision,
-    disabled: { count: disabled.length, paths: disabled.slice(0, MOST_DISABLED), ...placesIn(matches) },
-    pending: firstOf(pending),
-    mismatched: firstOf(mismatched),
+    // Without disabled skills: a person took these out of service already.
+    mismatched: snapshot?.skills.filter((skill) => hasMismatch(skill) && !decided.out.has(skill.path)).length ?? 0,
     ...(snapshot?.form !== undefined && { form: snapshot.form }),
     ...(snapshot?.offers !== undefined && { offers: snapshot.offers }),
     ...(snapshot?.isPrivate === true && { isPrivate: true as const }),
@@ -414,10 +373,9 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
       condition === undefined || isPointless(condition.code, decision)
         ? undefined
         : conditionOf(condition, revision, configured),
-    tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
+    tally: tallyOf(snapshot?.skills ?? [], decided),
     unservedContracts: snapshot?.skills.filter((skill) => isContractUnserved(source, skill)).length ?? 0,
-    findings:
-      snapshot === undefined || input.leavesFindings === true ? [] : findingsOf(snapshot, input.catalog, configured),
+    ...(input.leavesFindings === true ? NO_FINDINGS : findingsOf(snapshot, configured, input, input.catalog)),
   }
 }
 
@@ -432,35 +390,6 @@ function seenUpstream(revision: Revision | undefined, at: string | undefined): S
   if (revision === undefined || at === undefined || isObjectId(revision.ref)) return undefined
   return { commit: revision.commit, at }
 }
-
-function placesIn(matches: DisabledMatches): DisabledPlaces {
-  const first = [...matches].slice(0, MOST_DISABLED)
-  const rowOf = (path: string, by: DisabledBy): DisabledRow => ({ path, ...by })
-  return { matching: matches.size, matches: first.map(([path, match]) => rowOf(path, disabledBy(match))) }
-}
-
-export function disabledBy({ source, path, by, reason, recall }: DisabledMatch): DisabledBy {
-  const why = reason !== undefined && { reason }
-  return { as: `${source}/${path}`, by, ...why, ...(recall !== undefined && { recall: recallReason(recall) }) }
-}
-
-/** The part of a recall that people see. */
-export function recallReason({ id, reason, at, by }: RecalledSkill): RecallReason {
-  return { id, ...(reason !== undefined && { reason }), at, ...(by !== undefined && { hub: by }) }
-}
-
-/** Skips disabled skills: a person took these out of service already. */
-function mismatchedPaths(snapshot: Snapshot | undefined, disabled: DisabledMatches): readonly string[] {
-  const skills = snapshot?.skills.filter((skill) => hasMismatch(skill) && !disabled.has(skill.path)) ?? []
-  return skills.map(({ path }) => path)
-}
-
-function firstOf(paths: readonly string[]): SourceStatus['pending'] {
-  return { count: paths.length, paths: paths.slice(0, MOST_DISABLED) }
-}
-
-/** A status must fit into one line of the socket, however many there are: `skillsyncd list` shows all. */
-const MOST_DISABLED = 20
 
 function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): ServedCommit {
   const { commit, ref } = revision
@@ -486,22 +415,24 @@ function conditionOf(
 interface Beside {
   readonly kept: KeptDigests
   readonly scans: ReadonlyMap<SourceId, SourceScans>
+  /** `undefined` if they cannot be read: then no skill is judged. */
+  readonly decisions: SkillDecisions | undefined
   readonly about?: ReadonlySet<string> | undefined
 }
 
-/** A status with all findings, problems and budgets, and the verified files of other servers, from the state folder. */
-export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, scans, about }: Beside): Status {
+/** A status with all verdicts, findings, problems and budgets, and the verified files of other servers, from the state folder. */
+export function withFindings(status: Status, catalog: Catalog, config: Config, beside: Beside): Status {
+  const { kept, scans, about, decisions } = beside
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
     const configured = config.sources.find((candidate) => candidate.source.id === source.id)
-    const isKnown = snapshot !== undefined && configured !== undefined
     const verified = snapshot && verifiedOfAll(snapshot.skills, kept.get(source.id))
-    const findings = isKnown ? findingsOf(snapshot, catalog, configured) : []
     const scan = sourceScanOf(snapshot, scans.get(source.id) ?? NO_SCANS)
+    const isKnown = configured !== undefined && decisions !== undefined
     return {
       ...source,
       ...(verified !== undefined && { verified }),
-      findings,
+      ...(isKnown ? findingsOf(snapshot, configured, decisions, catalog) : NO_FINDINGS),
       ...(scan !== undefined && { scan }),
     }
   })
@@ -522,19 +453,32 @@ function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined 
   return named.length === 0 ? undefined : named.join(', ')
 }
 
-const ORDER: readonly SourceDiagnostic['standing'][] = ['withheld', 'tools', 'source', 'link', 'served', 'unlisted']
+const NO_FINDINGS = { verdicts: [], findings: [] } as const
 
-function findingsOf(snapshot: Snapshot, catalog: Catalog, configured: ConfiguredSource): SourceDiagnostic[] {
-  const links = strayLinks(snapshot.skills)
-  const ofSkills = snapshot.skills.flatMap((skill): SourceDiagnostic[] => {
-    const standing = links.has(skill) ? 'link' : skill.standing
-    return skill.findings.map((finding) => ({ ...finding, standing }))
+/** The skills that are not simply served, or have notes, the most urgent states first; and the findings of no skill. */
+function findingsOf(
+  snapshot: Snapshot | undefined,
+  configured: ConfiguredSource,
+  decisions: SkillDecisions,
+  catalog: Catalog,
+): Pick<SourceStatus, 'verdicts' | 'findings'> {
+  const { source } = configured
+  const there = snapshot && verdictsIn(snapshot, configured, decidedIn(snapshot, source, decisions), catalog)
+  const judged = (snapshot?.skills ?? []).flatMap((skill): PathVerdict[] => {
+    const verdict = there?.(skill)
+    return verdict === undefined || verdict.reasons.length === 0 ? [] : [{ path: skill.path, ...verdict }]
   })
-  const ofSource = [snapshot.findings, snapshot.docsFolder?.findings ?? []].flatMap((findings) =>
-    findings.map((finding) => ({ ...finding, standing: 'source' as const })),
-  )
-  const ofArchives = archiveDiagnostics(catalog, configured)
-  return [...ofSkills, ...ofSource, ...ofArchives].toSorted(
-    (a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing),
-  )
+  const known = new Set(snapshot?.skills.map(({ path }) => path))
+  const gone = [...(decisions.outOfService.disabled.get(source.id) ?? [])].flatMap(([path, { scans, reason }]) => {
+    if (scans !== undefined || known.has(path)) return []
+    const by = { as: `${source.id}/${path}`, by: 'path', ...(reason !== undefined && { reason }) } as const
+    return [{ path, state: 'disabled', ways: NO_WAYS, reasons: [outProblem(source.id, path, by)] } as const]
+  })
+  const found = [snapshot?.findings ?? [], snapshot?.docsFolder?.findings ?? []].flat()
+  return {
+    verdicts: [...judged, ...gone].toSorted(
+      (a, b) => VERDICT_STATES.indexOf(a.state) - VERDICT_STATES.indexOf(b.state),
+    ),
+    findings: found.map((finding) => findingProblem(source.id, finding.path, finding)),
+  }
 }

@@ -1,8 +1,10 @@
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { noFolderNameReason } from '../../sync/catalog/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { surveyProblems } from '../../sync/model/verdict/skill-problems.ts'
+import { stateText } from '../../sync/model/verdict/verdict.ts'
 import type { FetchedSkills } from './fetched-skills.ts'
 import { refusedNameIn } from './linkable-skills.ts'
 import type { Linkable } from './linkable-skills.ts'
@@ -42,10 +44,10 @@ export function leftOutOf(
       .map((skill) => {
         const { path, name } = skill
         // The catalog leaves out both in the same way.
-        if (pending.has(skill)) return { source, path, name, why: 'it waits for skillsyncd approve' }
+        if (pending.has(skill)) return { source, path, name, why: 'waiting for skillsyncd approve' }
         const isDisabled = disabled.get(source)?.has(path) === true
         const lack = isDisabled ? undefined : (fetched.get(skill) ?? refusedNameIn(skill))
-        return { source, path, name, why: lack ?? whyLeftOut(skill, isDisabled) }
+        return { source, path, name, why: lack ?? whyLeftOut(source, skill, isDisabled) }
       }),
   )
 }
@@ -62,20 +64,12 @@ export function upstreamIn({ snapshots }: Catalog, servers: ReadonlySet<SourceId
 const OF_UPSTREAM =
   'it is of another MCP server, and its source has no `folders: true`, which lets its skills, scripts included, be put into folders of agents. Agents have it over MCP (skillsyncd mcp)'
 
-function whyLeftOut(skill: Skill, isDisabled: boolean): string {
-  if (isDisabled) return 'disabled'
-  const { standing, isUnlisted, findings } = skill
-  if (isUnlisted === true) return STANDINGS.unlisted
-  // Findings about links or files may precede it.
-  const finding = findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? findings[0]
+function whyLeftOut(source: SourceId, skill: Skill, isDisabled: boolean): string {
+  if (isDisabled) return stateText('disabled')
+  const { standing } = skill
+  if (standing === 'served') return 'another skill has its place'
+  const [decisive] = surveyProblems(source, skill)
   const noName = standing === 'tools' ? noFolderNameReason(skill) : undefined
-  const why = [finding?.message, noName].filter((one) => one !== undefined).join('; ')
-  return why === '' ? STANDINGS[standing] : `${STANDINGS[standing]}: ${why}`
-}
-
-const STANDINGS: Readonly<Record<Standing, string>> = {
-  served: 'another skill has its place',
-  unlisted: 'in no list',
-  tools: 'for tools only',
-  withheld: 'withheld',
+  const why = [decisive?.message, noName].filter((one) => one !== undefined).join('; ')
+  return `${stateText(standing === 'withheld' ? 'withheld' : 'partly')}: ${why}`
 }

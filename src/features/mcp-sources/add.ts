@@ -3,6 +3,7 @@ import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import { stateText } from '../../sync/model/verdict/verdict.ts'
 import { addUriRequest, removeUriRequest } from './addition-requests.ts'
 import type { Addition } from './additions.ts'
 import { isTemplate, resolveTemplate, templateValues } from './resolve.ts'
@@ -66,15 +67,11 @@ function print(context: Context, skill: Addition, isRemoved: boolean): void {
 }
 
 /** Its server may list the skill now, and the last skill of a source is not removed silently. */
-function removedText({ source, standing }: Addition): string {
-  return standing === undefined
-    ? 'removed'
-    : `removed; it is still served: skillsyncd status ${source} shows the reason`
+function removedText({ source, state }: Addition): string {
+  return state === undefined ? 'removed' : `removed; it is still served: skillsyncd status ${source} shows the reason`
 }
 
-function addedText({ source, path, standing, pending }: Addition): string {
-  if (standing === undefined) return `added, but not here yet; skillsyncd status ${source} shows the reason`
-  if (standing === 'withheld') return 'added, and withheld'
-  if (pending) return `added; it waits for skillsyncd approve ${source}/${path}`
-  return standing === 'tools' ? 'added, for the tools only' : `added, and ${standing}`
+function addedText({ source, path, state }: Addition): string {
+  if (state === undefined) return `added, but not here yet; skillsyncd status ${source} shows the reason`
+  return `added, and ${stateText(state)}${state === 'waiting' ? ` for skillsyncd approve ${source}/${path}` : ''}`
 }

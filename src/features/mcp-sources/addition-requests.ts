@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineRequest, paramsOfSource } from '../../daemon/control/request.ts'
+import { VERDICT_STATES } from '../../sync/model/verdict/verdict.ts'
 import type { McpDecisions } from './mcp-decisions.ts'
 
 export interface AdditionParts {
@@ -12,8 +13,7 @@ const ADDITION = z.object({
   source: z.string(),
   path: z.string(),
   upstream: z.string(),
-  standing: z.enum(['served', 'unlisted', 'tools', 'withheld']).optional(),
-  pending: z.boolean(),
+  state: z.enum(VERDICT_STATES).optional(),
   findings: z.array(z.string()).readonly(),
 })
 

@@ -2,15 +2,16 @@ import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
-import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
 import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
-import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
 import { offlineError } from '../../sync/model/sync-error.ts'
 import { readUpstreamSkillUri } from '../../sync/model/uris/upstream-uri.ts'
+import { decidedIn, stateOf } from '../../sync/model/verdict/skill-states.ts'
+import type { VerdictState } from '../../sync/model/verdict/verdict.ts'
 import { shownValue } from '../../sync/skill/contract/contract-value.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
 import type { McpConnections } from './mcp-connections.ts'
@@ -46,8 +47,7 @@ export interface Addition {
   /** Its URI on its own server. */
   readonly upstream: string
   /** Absent if no pull of the source has found it yet, or a pull has dropped it. */
-  readonly standing?: Standing | undefined
-  readonly pending: boolean
+  readonly state?: VerdictState | undefined
   readonly findings: readonly string[]
 }
 
@@ -130,9 +130,9 @@ export class Additions {
     const { config, store, currentOf } = this.#parts
     const snapshot = currentOf(id)?.snapshot
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
-    const pending = pendingPaths(configuredIn(config, id).source, snapshot, store.decisions.approvals).includes(path)
+    const decided = snapshot && decidedIn(snapshot, configuredIn(config, id).source, store.decisions)
     const findings = (skill?.findings ?? []).map(({ message }) => message)
-    return { source: id, path, upstream, standing: skill?.standing, pending, findings }
+    return { source: id, path, upstream, state: skill && decided && stateOf(skill, decided), findings }
   }
 
   #sourceOf(id: SourceId): McpSource {

@@ -87,11 +87,11 @@ async function mirrorEach(wanted: readonly SkillRow[], { config, ask, progress }
 }
 
 async function mirrorOne(row: SkillRow, config: ServedConfig, ask: AskWriter): Promise<Mirrored> {
-  const { source, path, disabled } = row
+  const { source, path, verdict } = row
   let [count, bytes] = [0, 0]
   let { verified } = row
   try {
-    if (disabled)
+    if (verdict.state === 'disabled')
       throw new OperatorError('disabled', `Cannot mirror "${source}/${path}": it is disabled; enable it first`)
     const ready = await prepareRow(row, config, ask)
     const { files } = ready
@@ -121,8 +121,8 @@ const WITHHELD = 'it is withheld; skillsyncd show has the reason'
 
 /** The skill after its files were read to learn their sizes, or after its mismatch was cleared. */
 async function prepareRow(row: SkillRow, config: ServedConfig, ask: AskWriter): Promise<SkillRow> {
-  const { source, path, findings } = row
-  const rules = new Set(findings.map(({ rule }) => rule))
+  const { source, path, verdict } = row
+  const rules = new Set(verdict.reasons.map(({ code }) => code))
   if (rules.has('size-unknown')) await ask(measureRequest, { source, path })
   else if (rules.has('content-mismatch')) await ask(recheckRequest, { source, path })
   else return row

@@ -22,7 +22,7 @@ import { GateUnansweredError } from './unanswered.ts'
  * The decision about a candidate. `unanswered` is the reason why the gate gave no answer, if the operator configured to
  * publish in that case.
  */
-export type Verdict =
+export type GateVerdict =
   | { readonly kind: 'publish'; readonly unanswered?: string }
   | { readonly kind: 'refuse' | 'hold'; readonly reason: string }
 
@@ -42,7 +42,7 @@ export interface Gate {
  * Queries the gate once, within its time limit. If there is no answer, the verdict is the one that the operator
  * configured. Rejects only if the signal aborts. `docs/pinning-and-review.md` specifies the rules of both sides.
  */
-export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
+export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<GateVerdict> {
   signal.throwIfAborted()
   try {
     const verdict = await withinGateTime(gate, signal, (limited) => ask(candidate, gate, limited))
@@ -56,7 +56,7 @@ export async function askGate(candidate: GateCandidate, gate: Gate, signal: Abor
   }
 }
 
-async function ask(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
+async function ask(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<GateVerdict> {
   const { asked } = gate.config
   const document = (): Uint8Array => Buffer.from(JSON.stringify(candidate))
   switch (asked.kind) {
@@ -106,7 +106,7 @@ async function askAddress(
   { url, access }: GateAddress,
   gate: Gate,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<GateVerdict> {
   const credential = await credentialFor(access, gate)
   signal.throwIfAborted()
   const headers = { 'content-type': 'application/json', accept: 'application/json', ...credential }
@@ -125,7 +125,7 @@ async function credentialFor(access: GateAccess, gate: Gate): Promise<Readonly<R
   return { authorization: `Bearer ${await readSecret(access.token, environment, redactor)}` }
 }
 
-async function verdictIn(answer: HttpAnswer): Promise<Verdict> {
+async function verdictIn(answer: HttpAnswer): Promise<GateVerdict> {
   if (answer.status < 200 || answer.status > 299) {
     answer.giveUp()
     throw new GateUnansweredError(`it answers ${answer.status}`)

@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises'
 import { codeOf } from '../../base/error-code.ts'
 import { programVariables } from '../../daemon/access/program-variables.ts'
 import type { GateProgram } from './gate-config.ts'
-import type { Gate, Verdict } from './gate.ts'
+import type { Gate, GateVerdict } from './gate.ts'
 import { GateUnansweredError } from './unanswered.ts'
 
 /**
@@ -18,7 +18,7 @@ export async function askProgram(
   program: GateProgram,
   gate: Gate,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<GateVerdict> {
   const { status, stdout, stderr } = await runGateProgram(program, document, REASON_BYTES, gate, signal)
   return verdictOf(status, [stdout, stderr])
 }
@@ -67,7 +67,7 @@ export async function runGateProgram(
 
 const HOLD = 3
 
-function verdictOf(status: number, said: readonly string[]): Verdict {
+function verdictOf(status: number, said: readonly string[]): GateVerdict {
   if (status === 0) return { kind: 'publish' }
   const reason = said.find((text) => text.trim() !== '') ?? `it ended with status ${status} and gave no reason`
   return { kind: status === HOLD ? 'hold' : 'refuse', reason }

@@ -3,7 +3,7 @@ import { SARIF_LEVELS, scanKeyOf } from '../../sync/store/scan-records.ts'
 import type { JudgedCommit, SarifLevel, ScanFinding, SkillScan, SourceScans } from '../../sync/store/scan-records.ts'
 import type { CandidateSkill, GateCandidate } from './candidate.ts'
 import type { GateScanner, ScanLevel } from './gate-config.ts'
-import type { Gate, Verdict } from './gate.ts'
+import type { Gate, GateVerdict } from './gate.ts'
 import { scanFolder } from './run-scanner.ts'
 import { scannerIdentity } from './scanner-identity.ts'
 import { SCANNER_PRESETS } from './scanner-presets.ts'
@@ -41,12 +41,12 @@ export async function askScanner(
   scanner: GateScanner,
   gate: Gate,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<GateVerdict> {
   const folders = changedIn(candidate, scanner)
   const by = folders.length === 0 ? undefined : await scannerIdentity(scanner, gate, signal)
   const known = (await gate.scans?.read())?.scans ?? NONE
   const scans: FolderScan[] = []
-  let verdict: Verdict | undefined
+  let verdict: GateVerdict | undefined
   try {
     let unanswered: GateUnansweredError | undefined
     for (const scanned of folders) {
@@ -92,7 +92,7 @@ function byKey(scans: readonly FolderScan[]): ReadonlyMap<string, SkillScan> {
 function judgedOf(
   { commit }: GateCandidate,
   scans: readonly FolderScan[],
-  { kind }: Verdict,
+  { kind }: GateVerdict,
 ): JudgedCommit | undefined {
   if (kind === 'publish') return undefined
   const contents = scans.flatMap(({ path, key }) => (key === undefined ? [] : [[path, key] as const]))
@@ -100,7 +100,7 @@ function judgedOf(
 }
 
 /** The verdict that the levels of the configuration give on these scans. */
-function verdictOn(scans: readonly FolderScan[], scanner: GateScanner): Verdict {
+function verdictOn(scans: readonly FolderScan[], scanner: GateScanner): GateVerdict {
   const counted = SARIF_LEVELS.map((level) => [level, sumOf(scans, level)] as const).filter(([, count]) => count > 0)
   const [worst] = counted[0] ?? []
   const kind = worst === undefined ? 'publish' : kindOfVerdict(worst, scanner)
@@ -136,7 +136,7 @@ function changedIn({ skills, docs }: GateCandidate, { name }: GateScanner): read
   return [...skills.flatMap((skill) => scanned(skill.path, 'skill', skill)), ...ofDocs]
 }
 
-function kindOfVerdict(worst: SarifLevel, { refuse, hold }: GateScanner): Verdict['kind'] {
+function kindOfVerdict(worst: SarifLevel, { refuse, hold }: GateScanner): GateVerdict['kind'] {
   if (reaches(worst, refuse)) return 'refuse'
   return reaches(worst, hold) ? 'hold' : 'publish'
 }

@@ -84,8 +84,8 @@ interface UnusedSkill {
   readonly last: string | null
 }
 
-function isServed({ standing, disabled, pending }: SkillRow): boolean {
-  return standing !== 'withheld' && !disabled && !pending
+function isServed({ verdict: { state } }: SkillRow): boolean {
+  return state === 'served' || state === 'partly'
 }
 
 /** The days that were counted, and if these are the counts of one process of several. */

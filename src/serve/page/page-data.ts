@@ -6,10 +6,9 @@ import type { ChangeGroup } from '../../sync/model/changes/skill-changes.ts'
 import type { DocsReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import type { Item, Urgency } from '../../sync/model/item.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
-import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
-import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
+import type { Tally, Verdict, VerdictState } from '../../sync/model/verdict/verdict.ts'
 import type { CommitWords } from './format.ts'
 import type { FeaturePage, FeatureSection } from './page-view.ts'
 
@@ -24,7 +23,7 @@ export interface PageHost {
   readonly isTokenRequired: boolean
   readonly sources: () => readonly SourceHealth[]
   /** Every SKILL.md that is not served unchanged, and other findings. Unlisted skills are not included. */
-  readonly problems: () => readonly PathDiagnostics[]
+  readonly problems: () => readonly PathProblems[]
   /** The findings of the scanner in the present content of a skill, a line each. Empty if it was not scanned. */
   readonly scanFindings: (skill: Pick<CatalogSkill, 'source' | 'digest'>) => readonly string[]
   /** The state of everything that has one, the sources among it. */
@@ -139,24 +138,19 @@ export interface SourceHealth {
 
 type SourceItem = Extract<Item, { readonly kind: 'source' }>
 
-/** The diagnostics of a skill, or of a source. */
-export interface PathDiagnostics {
+/** The problems of a skill, or of a source. */
+export interface PathProblems extends Pick<Verdict, 'reasons'> {
   readonly source: SourceId
   /** The path of the skill, or of the source itself if there is no skill. */
   readonly path: string
-  readonly standing: 'withheld' | 'tools' | 'disabled' | 'pending' | 'source' | 'link' | 'noted'
-  readonly diagnostics: readonly PathDiagnostic[]
+  /** Absent if they are of no skill. */
+  readonly state?: VerdictState
 }
 
 /** Skills that contradict each other. All of them are served. */
 export interface MisfitDiagnostic extends Diagnostic<'id-clash' | 'dependency-missing' | 'dependency-cycle'> {
   readonly mend: string
   readonly skills: readonly { readonly source: string; readonly path: string }[]
-}
-
-/** A diagnostic about a skill or a file. It has a mend if the message does not name one. */
-export interface PathDiagnostic extends Diagnostic<SkillCode | 'disabled' | 'pending' | 'scan'> {
-  readonly path: string
 }
 
 /** The moment since which a skill has its present content on this hub. */

@@ -1,6 +1,8 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { Item, ItemProblem } from '../../sync/model/item.ts'
-import type { MisfitDiagnostic, PageHost, PathDiagnostics, SourceHealth } from './page-data.ts'
+import { isNoSkill } from '../../sync/model/verdict/verdict.ts'
+import type { VerdictState } from '../../sync/model/verdict/verdict.ts'
+import type { MisfitDiagnostic, PageHost, PathProblems, SourceHealth } from './page-data.ts'
 import { troubleOf } from './source-trouble.ts'
 
 /** An entry of the page. */
@@ -8,7 +10,7 @@ export type ProblemEntry =
   | { readonly kind: 'item'; readonly item: Item; readonly problem: ItemProblem }
   | { readonly kind: 'source'; readonly health: SourceHealth }
   | { readonly kind: 'misfit'; readonly misfit: MisfitDiagnostic }
-  | { readonly kind: 'skill'; readonly problem: PathDiagnostics }
+  | { readonly kind: 'skill'; readonly problem: PathProblems }
 
 /** The action that an entry needs, in the order of the page. */
 export const ACTIONS = ['hub', 'source', 'decide', 'content', 'decided', 'none'] as const
@@ -49,7 +51,7 @@ export function actionOf(entry: ProblemEntry): ProblemAction {
     case 'misfit':
       return 'content'
     case 'skill':
-      return OF_STANDING[entry.problem.standing]
+      return ofSkill(entry.problem)
     default:
       return entry satisfies never
   }
@@ -63,14 +65,17 @@ const OF_TROUBLE = {
   none: 'decided',
 } as const
 
-const OF_STANDING: Readonly<Record<PathDiagnostics['standing'], ProblemAction>> = {
+function ofSkill(problem: PathProblems): ProblemAction {
+  if (problem.state === undefined) return 'content'
+  return isNoSkill(problem) ? 'none' : OF_STATE[problem.state]
+}
+
+const OF_STATE: Readonly<Record<VerdictState, ProblemAction>> = {
   withheld: 'content',
-  tools: 'content',
-  source: 'content',
-  pending: 'decide',
+  partly: 'content',
+  waiting: 'decide',
   disabled: 'decided',
-  link: 'none',
-  noted: 'none',
+  served: 'none',
 }
 
 /** Returns the number of entries that need an action. */

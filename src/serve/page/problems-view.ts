@@ -1,12 +1,12 @@
-import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import type { Item, ItemProblem } from '../../sync/model/item.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
+import { surveyProblems } from '../../sync/model/verdict/skill-problems.ts'
+import { stateText } from '../../sync/model/verdict/verdict.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
-import type { MisfitDiagnostic, PathDiagnostic, PathDiagnostics, SourceHealth } from './page-data.ts'
+import type { MisfitDiagnostic, PathProblems, SourceHealth } from './page-data.ts'
 import type { PageView } from './page-view.ts'
 import { actionOf, countText, entriesIn } from './problem-entries.ts'
 import type { ProblemAction, ProblemEntry } from './problem-entries.ts'
@@ -75,7 +75,7 @@ const GROUPS: Readonly<Record<ProblemAction, { readonly title: string; readonly 
     lead: 'These need a change in the repository of the source, or in its settings on the hub.',
   },
   decided: { title: 'Decided by an operator', lead: 'Nothing to do. Each has the command that reverts the decision.' },
-  none: { title: 'Notes', lead: 'Nothing has to be done. These skills are served, or are links that have no skill.' },
+  none: { title: 'Notes', lead: 'Nothing has to be done. These skills are served, or are links that lead nowhere.' },
 }
 
 function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses): Html {
@@ -143,31 +143,29 @@ function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up
 }
 
 /** `address`: the page of the skill, if it has one. */
-function itemOf({ source, path, standing, diagnostics }: PathDiagnostics, view: PageView, address?: string): Html {
+function itemOf({ source, path, state, reasons }: PathProblems, view: PageView, address?: string): Html {
   const { host, up, isWhole } = view
-  const { text, tone } = STANDINGS[standing]
+  const tone = state === 'withheld' ? 'bad' : state === 'served' ? 'quiet' : 'warn'
   const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
   return html`<li>
     <h3>
       ${isWhole ? html`<a class="quiet" href="${up}sources#${source}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
-      <span class="tag ${tone}">${text}</span>
+      <span class="tag ${tone}">${state === undefined ? 'in the source' : stateText(state)}</span>
     </h3>
-    ${diagnostics.map(
-      ({ code, path: at, message, mend }) =>
+    ${reasons.map(
+      ({ code, place, message, fix }) =>
         html`<p>
           <strong>${code}</strong>
-          ${visible(host.clean(message))}${at === path ? EMPTY_HTML : html` <span class="quiet">${isolateText(at)}</span>`}${mend === undefined ? EMPTY_HTML : html`<br /><span class="quiet">${visible(mend)}</span>`}
+          ${visible(host.clean(message))}${place === `${source}/${path}` ? EMPTY_HTML : html` <span class="quiet">${isolateText(place)}</span>`}<br /><span
+            class="quiet"
+            >${visible(fix)}</span
+          >
         </p>`,
     )}
   </li>`
 }
 
 type Addresses = ReadonlyMap<string, string>
-
-/** A diagnostic of a survey, with the mend of its code. */
-function pathDiagnosticOf({ rule, path, message }: SkillDiagnostic): PathDiagnostic {
-  return { code: rule, path, message, mend: describeSkillCode(rule).mend }
-}
 
 /** The pages of served skills by source and path. */
 function addressesOf(shown: readonly ProblemEntry[], { catalog }: PageView): Addresses {
@@ -183,7 +181,7 @@ function addressesOf(shown: readonly ProblemEntry[], { catalog }: PageView): Add
 
 function linkedIn(entry: ProblemEntry): readonly Placed[] {
   if (entry.kind === 'misfit') return entry.misfit.skills
-  return entry.kind === 'skill' && entry.problem.standing === 'noted' ? [entry.problem] : []
+  return entry.kind === 'skill' && entry.problem.state === 'served' ? [entry.problem] : []
 }
 
 interface Placed {
@@ -195,18 +193,8 @@ function keyOf({ source, path }: Placed): string {
   return `${source}/${path}`
 }
 
-const STANDINGS: Readonly<Record<PathDiagnostics['standing'], { readonly text: string; readonly tone: string }>> = {
-  withheld: { text: 'withheld', tone: 'bad' },
-  tools: { text: 'tools only', tone: 'warn' },
-  disabled: { text: 'disabled', tone: 'warn' },
-  pending: { text: 'waits for approval', tone: 'warn' },
-  source: { text: 'in the source', tone: 'warn' },
-  link: { text: 'broken link', tone: 'quiet' },
-  noted: { text: 'served, with a note', tone: 'quiet' },
-}
-
 /** Renders a withheld skill that has an address: only the reason and the fix, and no content. */
-export function withheldView({ path, findings }: Skill, source: SourceId, view: PageView): PageBody {
+export function withheldView(skill: Skill, source: SourceId, view: PageView): PageBody {
   return {
     status: 404,
     title: 'Withheld',
@@ -215,7 +203,7 @@ export function withheldView({ path, findings }: Skill, source: SourceId, view: 
       <p class="lead">This skill of ${source} is not served.</p>
       <h2>Fix in the repository</h2>
       <ul class="list">
-        ${itemOf({ source, path, standing: 'withheld', diagnostics: findings.map(pathDiagnosticOf) }, view)}
+        ${itemOf({ source, path: skill.path, state: 'withheld', reasons: surveyProblems(source, skill) }, view)}
       </ul>`,
   }
 }

@@ -1,4 +1,4 @@
-import { countOf } from '../../base/text/plural.ts'
+import { tallyText } from '../../sync/model/verdict/verdict.ts'
 import { ago, refText, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
@@ -83,7 +83,7 @@ function cardOf(source: SourceHealth, view: PageView): Html {
       <dt>Next poll</dt>
       <dd>${nextPollText(source, now)}</dd>
       <dt>Skills</dt>
-      <dd>${tallyText(source, view.up)}</dd>
+      <dd>${skillsOf(source, view.up)}</dd>
     </dl>
   </section>`
 }
@@ -149,18 +149,7 @@ function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {
   return html`at ${shortCommit(upstream.commit)}, ${ago(upstream.at, now)}`
 }
 
-function tallyText({ id, tally }: SourceHealth, up: string): Html {
-  const { seen, clean, noted, tools, withheld, links, disabled, pending } = tally
-  const parts = [
-    `${clean + noted} served`,
-    ...(noted > 0 ? [`${noted} of them with a note`] : []),
-    ...(tools > 0 ? [`${tools} tools only`] : []),
-    ...(withheld > 0 ? [`${withheld} withheld`] : []),
-    ...(links > 0 ? [countOf(links, 'broken link')] : []),
-    ...(disabled > 0 ? [`${disabled} disabled`] : []),
-    ...(pending > 0 ? [`${pending} waiting for approval`] : []),
-  ]
-  const isClean = seen === clean
-  return html`${countOf(seen, 'skill')}:
-  ${parts.join(', ')}${isClean ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Reasons</a>`}`
+function skillsOf({ id, tally }: SourceHealth, up: string): Html {
+  const isClean = tally.seen === tally.served
+  return html`${tallyText(tally)}${isClean ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Reasons</a>`}`
 }

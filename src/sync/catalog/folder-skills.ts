@@ -18,7 +18,8 @@ export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots'
   )
 }
 
-function folderSkillOf(source: SourceId, skill: Skill): FolderSkill[] {
+/** The skill by the name of its folder, if it is a tools-only one that the folder gives a name; else nothing. */
+export function folderSkillOf(source: SourceId, skill: Skill): FolderSkill[] {
   const { standing, name, description, digest, path } = skill
   if (standing !== 'tools' || !isInLists(skill) || noFolderNameReason(skill) !== undefined) return []
   // Installers and agents read the frontmatter themselves, and take no skill that lacks these.

@@ -1,6 +1,6 @@
-import type { SkillCode } from '../skill/skill-diagnostic.ts'
 import { isPassing } from './sync-error.ts'
 import type { SyncErrorCode } from './sync-error.ts'
+import type { VerdictCode } from './verdict/verdict.ts'
 
 /**
  * The attention that something needs. `person`: it stays as it is until the operator acts. `retried`: it may resolve by
@@ -25,7 +25,7 @@ const PATIENCE_MS = 86_400_000
 /** The states of each kind of item. */
 export const ITEM_STATES = {
   source: ['failing', 'waiting', 'held', 'served', 'empty'],
-  skill: ['waiting', 'content-mismatch', 'withheld', 'disabled'],
+  skill: ['waiting', 'withheld', 'disabled'],
   decisions: ['lost'],
   content: ['lost'],
   writer: ['read-only'],
@@ -72,11 +72,9 @@ interface ItemOf<Kind extends ItemKind> {
 /** The code of a problem; `skillsyncd explain` knows each. */
 export type ItemCode =
   | SyncErrorCode
-  | SkillCode
-  | 'awaiting-approval'
+  | VerdictCode
   | 'database-away'
   | 'decisions-lost'
-  | 'disabled'
   | 'folder-behind'
   | 'folder-blocked'
   | 'leader-missing'
@@ -87,7 +85,6 @@ export type ItemCode =
   | 'scan-failed'
   | 'scan-waiting'
   | 'served-lost'
-  | 'skill-recalled'
   | 'source-moved'
   | 'token-expiring'
   | 'tokens-unreadable'

@@ -103,44 +103,6 @@ export interface ChannelPart {
 /** The number of skills of a list that the caller knows as one of this source of the hub; `undefined` for any other. */
 export type KnownListSize = (hub: SourceId, digest: string) => number | undefined
 
-/** The numbers of SKILL.md files by result. The parts add up to `seen`. */
-export interface Tally {
-  readonly seen: number
-  /** Served without a finding. */
-  readonly clean: number
-  /** Served, with findings. */
-  readonly noted: number
-  readonly tools: number
-  readonly withheld: number
-  /** Not skills: links that lead nowhere, named like a skill that the source serves. */
-  readonly links: number
-  /** Disabled by the operator, whatever the result would be otherwise. */
-  readonly disabled: number
-  /** Waiting for approval, likewise. */
-  readonly pending: number
-}
-
-/**
- * `disabled`: the folders of skills that the operator took out of service; `pending`: of those that wait for approval.
- */
-export function tallyOf(
-  skills: readonly Skill[],
-  disabled: Pick<ReadonlySet<string>, 'has'> = new Set(),
-  pending: ReadonlySet<string> = new Set(),
-): Tally {
-  const tally = { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 }
-  const links = strayLinks(skills)
-  for (const skill of skills) {
-    tally.seen += 1
-    if (disabled.has(skill.path)) tally.disabled += 1
-    else if (pending.has(skill.path)) tally.pending += 1
-    else if (links.has(skill)) tally.links += 1
-    else if (skill.standing === 'tools' || skill.standing === 'withheld') tally[skill.standing] += 1
-    else tally[skill.findings.length === 0 ? 'clean' : 'noted'] += 1
-  }
-  return tally
-}
-
 /**
  * Each SKILL.md that is a link which leads nowhere, if a skill with the name of its folder is served. Collections
  * create links for one agent, and leave them behind when they move the targets.

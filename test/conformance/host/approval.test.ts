@@ -6,6 +6,7 @@ import type { Peer } from '../../support/clients/peer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { Home } from '../../support/process/program.ts'
+import { pathsIn } from '../../support/verdicts.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
@@ -15,7 +16,7 @@ test('a skill is not served before it is approved, is served after, and no file 
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'a' })
   await using mirror = await Mirror.start({ au: of(au) })
 
-  const before = [await mirror.urisListed(), await mirror.bytesOf(SERVED), mirror.source('au').pending]
+  const before = [await mirror.urisListed(), await mirror.bytesOf(SERVED), pathsIn(mirror.source('au'), 'waiting')]
   const isNew = await mirror.approve('au', 'refunds')
   const listed = await mirror.urisListed()
   const unread = au.reads()
@@ -44,10 +45,14 @@ test.each([
 
     au.skills.set(URI, files)
     await mirror.pull()
-    const changed = [await mirror.urisListed(), await mirror.bytesOf(SERVED), mirror.source('au').pending.paths]
+    const changed = [await mirror.urisListed(), await mirror.bytesOf(SERVED), pathsIn(mirror.source('au'), 'waiting')]
     au.skills.set(URI, approved)
     await mirror.pull()
-    const flippedBack = [await mirror.urisListed(), await mirror.bytesOf(SERVED), mirror.source('au').pending.paths]
+    const flippedBack = [
+      await mirror.urisListed(),
+      await mirror.bytesOf(SERVED),
+      pathsIn(mirror.source('au'), 'waiting'),
+    ]
     await mirror.approve('au', 'refunds')
 
     expect(changed).toEqual([[], -32_602, ['refunds']])
@@ -72,7 +77,7 @@ test('where the frontmatter of an approved skill is another, and its files are n
 
   expect(before).toEqual([SERVED])
   expect(await mirror.urisListed()).toEqual([])
-  expect(mirror.source('au').pending).toEqual({ count: 1, paths: ['refunds'] })
+  expect(pathsIn(mirror.source('au'), 'waiting')).toEqual(['refunds'])
   expect(au.reads()).toEqual([])
 })
 
@@ -95,7 +100,7 @@ test('where the frontmatter of an entry is another and its files are not, a skil
   expect(changed).toEqual([[], -32_602, ['content-mismatch refunds']])
   expect(mirror.findings('au')).toEqual([])
   expect(await mirror.urisListed()).toEqual([])
-  expect(mirror.source('au').pending.paths).toContain('refunds')
+  expect(pathsIn(mirror.source('au'), 'waiting')).toContain('refunds')
 })
 
 test('what is approved of one source waits on in another, whatever is the same', async () => {
@@ -106,7 +111,7 @@ test('what is approved of one source waits on in another, whatever is the same',
   await mirror.approve('a', 'refunds')
 
   expect(await mirror.urisListed()).toEqual(['skill://a/refunds/SKILL.md'])
-  expect(mirror.source('b').pending.paths).toEqual(['refunds'])
+  expect(pathsIn(mirror.source('b'), 'waiting')).toEqual(['refunds'])
   expect(await mirror.bytesOf('skill://b/refunds/SKILL.md')).toBe(-32_602)
 })
 
@@ -126,7 +131,7 @@ test('an approval outlives a restart, and is still of that set alone', async () 
 
   expect([restarted, pulled]).toEqual([[SERVED], [SERVED]])
   expect(await next.urisListed()).toEqual([])
-  expect(next.source('au').pending.paths).toEqual(['refunds'])
+  expect(pathsIn(next.source('au'), 'waiting')).toEqual(['refunds'])
 })
 
 test('approval of a skill says nothing of one inside it, which waits and is a plain file meanwhile', async () => {
@@ -142,7 +147,7 @@ test('approval of a skill says nothing of one inside it, which waits and is a pl
   const lists = [await mirror.listed(), await mirror.peer.call('resources/list'), await toolsList(mirror)]
 
   expect(await mirror.urisListed()).toEqual(['skill://au/outer/SKILL.md'])
-  expect(mirror.source('au').pending.paths).toEqual(['outer/inner'])
+  expect(pathsIn(mirror.source('au'), 'waiting')).toEqual(['outer/inner'])
   expect(got.error?.code).toBe(-32_602)
   expect(JSON.stringify(lists)).not.toContain('GRANTS')
   expect(String(bytes)).toBe(inner)

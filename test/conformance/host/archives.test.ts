@@ -8,6 +8,7 @@ import type { Enumeration } from '../../support/hostile/hostile-offer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { pathsIn, problemsIn } from '../../support/verdicts.ts'
 import { pax, tar, TAR_END, tarGz, tarMember, zip } from '../../sync/upstream/archive/hand-made.ts'
 import type { TarMember, ZipMember } from '../../sync/upstream/archive/hand-made.ts'
 
@@ -113,11 +114,11 @@ test.each<Form>(['tar.gz', 'zip'])(
     const state = join(folder.path, 'a/b/state')
 
     await using mirror = await Mirror.start({ au: of(au) }, { state })
-    const told = mirror.source('au').findings
+    const told = problemsIn(mirror.source('au'))
     const names = await readdir(folder.path, { recursive: true })
 
     expect(await mirror.urisListed()).toEqual([SERVED])
-    expect(told.map(({ rule, path }) => `${rule} ${path}`)).toEqual(bad.map((_, at) => `entry-refused bad/${at}/bad`))
+    expect(told.map(({ code, path }) => `${code} ${path}`)).toEqual(bad.map((_, at) => `entry-refused bad/${at}/bad`))
     bad.forEach(([why], at) => expect(told[at]?.message).toContain(why))
     expect(names.filter((name) => !name.startsWith('a/b/state/')).toSorted()).toEqual(['a', 'a/b', 'a/b/state'])
     expect(names.filter((name) => /evil|link|pipe|device|[Ss]kill\.md/.test(name))).toEqual(['a/b/state/links'])
@@ -238,7 +239,7 @@ test.each<Enumeration>(['index-r1', 'index-r2'])(
 
     await using mirror = await Mirror.start({ au: of(au) })
 
-    const [finding, ...others] = mirror.source('au').findings
+    const [finding, ...others] = problemsIn(mirror.source('au'))
     expect(others).toEqual([])
     expect(finding).toMatchObject({ rule: 'content-mismatch', path: 'acme/refunds' })
     expect(finding?.message).toContain(`its SHA-256 is ${sha256('this is no archive')}`)
@@ -357,7 +358,7 @@ test('an archive with another digest is another set of files, and waits for a pe
   expect(isApproved).toBe(true)
   expect(first).toEqual([SERVED])
   expect(await mirror.urisListed()).toEqual([])
-  expect(mirror.source('au').pending.paths).toEqual(['acme/refunds'])
+  expect(pathsIn(mirror.source('au'), 'waiting')).toEqual(['acme/refunds'])
 })
 
 test.each([

@@ -30,7 +30,7 @@ test('preview shows a skill that waits, where it is from and what it requests, b
   expect(previews[0]?.stdout).toContain('requests allowed-tools: ["Bash","Write"]')
   expect(previews[0]?.stdout).toContain('requests hooks: {"PreToolUse":[{"command":"rm -rf /"}]}')
   expect(previews[0]?.stdout).toContain(DOCUMENT)
-  expect(list.stdout).toMatch(/skill:\/\/au\/refunds +waits for approval/)
+  expect(list.stdout).toMatch(/skill:\/\/au\/refunds +waiting/)
   expect(au.reads()).toEqual([URI])
 })
 

@@ -7,6 +7,7 @@ import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { Home } from '../../support/process/program.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 
 const SECRET = 'skill://hidden/secret/SKILL.md'
 
@@ -24,7 +25,7 @@ test('a skill of one SKILL.md with its declared digest is verified, and goes int
 
   expect(mirror.findings('au')).toEqual(['not-verifiable two'])
   expect(await readdir(links)).toEqual(['one'])
-  const [note] = mirror.source('au').findings
+  const [note] = problemsIn(mirror.source('au'))
   expect(note?.message).toContain('SKILL.md has the digest that the server declares; the other files have no digests')
   expect(verifiedIn(mirror)).toEqual([
     { files: 1, of: 1, undeclared: 0, only: 'SKILL.md' },

@@ -8,6 +8,7 @@ import type { Answerer } from '../../support/hostile/hostile-answer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
@@ -128,7 +129,7 @@ test.each<readonly [string, (entry: any) => unknown]>([
 
     expect(await mirror.urisListed()).toEqual(names.map((name) => `skill://au/${name}/SKILL.md`))
     const rule = what.endsWith(' frontmatter') ? 'frontmatter-invalid' : 'entry-refused'
-    expect(mirror.source('au').findings).toMatchObject([{ rule }])
+    expect(problemsIn(mirror.source('au'))).toMatchObject([{ rule }])
     expect(mirror.source('au').condition).toBeUndefined()
   },
 )

@@ -210,11 +210,14 @@ test('a locked source says of a refused skill what was found, at each look, and 
   const verified = await home.command('verify')
   const written = await home.command('lock')
 
-  expect(before.map(({ standing }: any) => standing)).toEqual(['served', 'served'])
+  expect(before.map(({ verdict }: any) => verdict.state)).toEqual(['served', 'served'])
   expect(mirrored).toMatchObject({ status: 1, stdout: expect.stringContaining(SAID) })
   expect(looks.map(({ status }) => status)).toEqual([0, 0])
   expect(looks.map(({ stdout, stderr }) => stdout + stderr).join('')).not.toContain('lock-mismatch')
-  expect(after.map(({ path, standing }: any) => `${path} ${standing}`)).toEqual(['other served', 'refunds withheld'])
+  expect(after.map(({ path, verdict }: any) => `${path} ${verdict.state}`)).toEqual([
+    'other served',
+    'refunds withheld',
+  ])
   expect(why.stdout.split(SAID)).toHaveLength(2)
   expect(verified.stdout).not.toContain('lock-mismatch')
   expect(written.stdout).not.toContain('refunds')

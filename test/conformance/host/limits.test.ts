@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { digestOf } from '../../support/hostile/hostile-skills.ts'
 import { Mirror } from '../../support/mirror.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
@@ -112,7 +113,7 @@ test('a skill of 3 files of 9 MiB is refused by the limit of a skill, with the f
   await using mirror = await Mirror.start({ au: of(au) })
 
   const size = 3 * 9 * MIB + skill('huge').length
-  expect(mirror.source('au').findings).toMatchObject([
+  expect(problemsIn(mirror.source('au'))).toMatchObject([
     { rule: 'limit-bytes', message: expect.stringContaining(`${size} bytes, over the limit of ${16 * MIB}`) },
   ])
   expect(await mirror.bytesOf('skill://au/huge/a')).toBe(-32_602)

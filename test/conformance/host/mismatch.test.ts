@@ -53,7 +53,7 @@ test.each(Object.entries(SAID_NEXT))(
     expect([listed, after]).toEqual([[], [-32_602, -32_602]])
     for (const one of [mirror, next]) {
       expect(one.findings('au')).toEqual(['content-mismatch refunds'])
-      expect(one.source('au')).toMatchObject({ mismatched: { count: 1, paths: ['refunds'] }, tally: { withheld: 1 } })
+      expect(one.source('au')).toMatchObject({ mismatched: 1, tally: { withheld: 1 } })
     }
     expect(await next.urisListed()).toEqual([])
     expect(await next.bytesOf(BESIDE)).toBe(-32_602)
@@ -300,7 +300,7 @@ test('a locked source keeps to its lock, serves the others, and needs a person u
 
   expect([well, mirrored, ...looks, ill, again, cured].map(({ status }) => status)).toEqual([0, 1, 0, 0, 3, 0, 0])
   expect(looks.map(({ stdout, stderr }) => stdout + stderr).join('')).not.toContain('lock-mismatch')
-  expect(rows.map(({ path, standing }: any) => `${path} ${standing}`)).toEqual(['other served', 'refunds withheld'])
+  expect(rows.map(({ path, verdict }: any) => `${path} ${verdict.state}`)).toEqual(['other served', 'refunds withheld'])
   expect(ill.stdout).toContain('content-mismatch: skillsyncd mcp-source mirror au/refunds has its files read again')
   expect(written.stdout).not.toContain('refunds')
 })

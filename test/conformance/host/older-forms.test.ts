@@ -9,6 +9,7 @@ import type { Enumeration } from '../../support/hostile/hostile-offer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { pathsIn, problemsIn } from '../../support/verdicts.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
@@ -126,7 +127,7 @@ test('the skills of a PHP server are mirrored over stdio, with all of their file
   expect(String(await mirror.bytesOf('skill://php/refunds/policy.md'))).toBe('thirty days\n')
   expect(await mirror.bytesOf('skill://php/refunds/other.md')).toBe(-32_602)
   expect(mirror.source('php')).toMatchObject({ form: 'index', condition: undefined })
-  expect(mirror.source('php').findings).toContainEqual(
+  expect(problemsIn(mirror.source('php'))).toContainEqual(
     expect.objectContaining({ path: 'gone', message: expect.stringContaining('-32002') }),
   )
 })
@@ -273,7 +274,7 @@ test('what was read once is read again at the next look of the schedule alone, a
   expect(between).toEqual([1, 'a'])
   expect(au.reads().filter((uri) => uri === URI)).toHaveLength(1)
   expect(au.reads().filter((uri) => uri.endsWith('a.md'))).toHaveLength(2)
-  expect(mirror.source('au').pending.paths).toEqual(['refunds'])
+  expect(pathsIn(mirror.source('au'), 'waiting')).toEqual(['refunds'])
   expect(mirror.log.map(({ event }) => event)).toContain('approval-revoked')
   expect(await mirror.urisListed()).toEqual([])
 })
@@ -449,7 +450,7 @@ test('once a budget is spent no further file is read, what was read is served, a
 
   expect(await mirror.urisListed()).toEqual(['skill://au/a/SKILL.md', 'skill://au/b/SKILL.md'])
   expect(au.reads()).toHaveLength(3)
-  const told = mirror.source('au').findings.find(({ rule }) => rule === 'not-read')
+  const told = problemsIn(mirror.source('au')).find(({ code }) => code === 'not-read')
   expect(told).toMatchObject({ path: 'c', message: expect.stringContaining('budgets.hourly_bytes (2000)') })
 })
 
@@ -540,7 +541,7 @@ test.each([
 
     await using mirror = await Mirror.start({ au: of(au) })
 
-    expect(mirror.source('au').findings).toContainEqual(expect.objectContaining({ rule: 'entry-refused', message }))
+    expect(problemsIn(mirror.source('au'))).toContainEqual(expect.objectContaining({ rule: 'entry-refused', message }))
     expect(au.reads()).toEqual(['skill://index.json', URI])
   },
 )

@@ -12,6 +12,7 @@ import { Mirror } from '../../support/mirror.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 import { itemsOf, resultOf, walkPages } from '../peers.ts'
 import type { Entry } from '../peers.ts'
 
@@ -127,7 +128,7 @@ test.each<[string, () => unknown, string]>([
     expect([kept, await entriesOf(second.peer, LIST)]).toEqual([listed, listed])
     expect(String(await second.bytesOf(SERVED_ODD))).toBe(odd())
     expect(second.source('au').condition).toBeUndefined()
-    expect(second.source('au').findings).toContainEqual(
+    expect(problemsIn(second.source('au'))).toContainEqual(
       expect.objectContaining({ rule: 'listing-incomplete', path: '', message: expect.stringContaining(why) }),
     )
   },

@@ -7,6 +7,7 @@ import { legacyHttp } from '../../support/clients/peer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 
 const GOOD = 'skill://good/SKILL.md'
 
@@ -89,7 +90,7 @@ test.each([
   await using mirror = await Mirror.start({ au: of(au) })
 
   expect(await mirror.urisListed()).toEqual(['skill://au/good/SKILL.md'])
-  expect(mirror.source('au').findings).toMatchObject([
+  expect(problemsIn(mirror.source('au'))).toMatchObject([
     { rule: 'entry-refused', message: expect.stringContaining(JSON.stringify(uri)) },
   ])
   expect(au.reads()).toEqual([])

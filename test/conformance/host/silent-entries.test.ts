@@ -5,6 +5,7 @@ import type { Answer } from '../../support/hostile/hostile-answer.ts'
 import type { Enumeration } from '../../support/hostile/hostile-offer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 import { tarGz } from '../../sync/upstream/archive/hand-made.ts'
 
 const SOON = { config: ['limits: { fetch: { connect_timeout: 1s, total_timeout: 2s } }'] }
@@ -45,7 +46,7 @@ test.each<Case>([
 
     expect(await mirror.urisListed()).toEqual(['skill://au/a/SKILL.md', 'skill://au/c/SKILL.md'])
     expect(mirror.source('au').condition).toBeUndefined()
-    const finding = mirror.source('au').findings.find(({ rule }) => rule === 'no-answer-for-entry')
+    const finding = problemsIn(mirror.source('au')).find(({ code }) => code === 'no-answer-for-entry')
     expect(finding).toMatchObject({ path: 'b', message: expect.stringContaining('"skill://b/SKILL.md"') })
     expect(finding?.message).toContain(why)
   },
@@ -203,7 +204,7 @@ test('after 64 requests without an answer the rest is not asked for, and the fin
   await using mirror = await Mirror.start({ au: of(au, 'http') }, SOON)
 
   expect(au.reads().filter((uri) => uri.startsWith('skill://b'))).toHaveLength(64)
-  const told = mirror.source('au').findings.map(({ message }) => message)
+  const told = problemsIn(mirror.source('au')).map(({ message }) => message)
   expect(told.join('\n')).toContain('more skills of the server have no entry')
 })
 
@@ -220,7 +221,7 @@ test('a linked file that is never answered costs no linked file of a later skill
 
   const files = (await mirror.listed()).map(({ resources }) => resources.length)
   expect(files).toEqual([1, 3, 3])
-  const finding = mirror.source('au').findings.find(({ rule }) => rule === 'no-answer-for-entry')
+  const finding = problemsIn(mirror.source('au')).find(({ code }) => code === 'no-answer-for-entry')
   expect(finding?.message).toContain('"skill://a/r.md"')
 })
 

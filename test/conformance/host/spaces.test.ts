@@ -27,7 +27,7 @@ test('a template is listed with its number and variables, fails without a value,
   expect(without.stderr).toContain('"product"')
   expect(decided).toBeUndefined()
   expect(resolved).toMatchObject({ status: 0, stderr: '' })
-  expect(resolved.stdout).toContain('au/docs/pay: added; it waits for skillsyncd approve au/docs/pay')
+  expect(resolved.stdout).toContain('au/docs/pay: added, and waiting for skillsyncd approve au/docs/pay')
   expect(waiting.stdout).toContain('not-verifiable')
   expect(served.stdout).toContain('skill://au/docs/pay')
   expect(au.of('completion/complete')).toEqual([])
@@ -60,7 +60,7 @@ test('on a server of today skills/get decides what a template leads to, and its 
   const served = await home.command('list', '--served')
 
   expect(JSON.parse(resolved.stdout)).toEqual({
-    skill: { source: 'au', path: 'docs/pay', upstream: PAY, standing: 'served', pending: false, findings: [] },
+    skill: { source: 'au', path: 'docs/pay', upstream: PAY, state: 'served', findings: [] },
   })
   expect(served.stdout).toContain('skill://au/docs/pay')
   expect(au.reads()).not.toContain(PAY)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
+import { problemsIn } from '../../support/verdicts.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
@@ -107,9 +108,9 @@ test.each([
 
   await using mirror = await Mirror.start({ au: of(au) })
 
-  const finding = mirror.source('au').findings.find(({ path }) => path === 'refunds')
+  const finding = problemsIn(mirror.source('au')).find(({ path }) => path === 'refunds')
   expect(await mirror.urisListed()).toEqual(['skill://au/good/SKILL.md'])
-  expect(finding).toMatchObject({ rule: 'path-collision', standing: 'withheld' })
+  expect(finding).toMatchObject({ code: 'path-collision', state: 'withheld' })
   expect(finding?.message).toContain(`"${one}"`)
   expect(finding?.message).toContain(`"${other}"`)
 })

@@ -83,7 +83,7 @@ test('where skills wait for a person, a dynamic one cannot be approved, and noth
 
   expect(status).not.toBe(0)
   expect(stderr).toContain('Cannot approve "au/live": it is withheld')
-  expect(JSON.parse(list.stdout).skills).toMatchObject([{ path: 'live', standing: 'withheld', pending: false }])
+  expect(JSON.parse(list.stdout).skills).toMatchObject([{ path: 'live', verdict: { state: 'withheld' } }])
   await expect(readFile(join(home.state, 'decisions.json'), 'utf8')).rejects.toThrow('ENOENT')
   expect(au.reads()).toEqual([])
 })
@@ -111,7 +111,7 @@ test('a skill whose server tells no sizes is listed once it is mirrored, with th
     stdout: `au/one: 2 files, ${DOCUMENT.length} bytes; each has the digest that the server declares\n`,
   })
   const sizes = (skills: readonly any[]): unknown =>
-    skills.map(({ path, standing, files }) => [path, standing, files.map(({ size }: any) => size)])
+    skills.map(({ path, verdict, files }) => [path, verdict.state, files.map(({ size }: any) => size)])
   expect(sizes(first)).toEqual([
     ['one', 'served', [documentOf('one').length, 1]],
     ['two', 'withheld', []],

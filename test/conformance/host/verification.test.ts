@@ -88,11 +88,11 @@ test('a skill of which other bytes came once is served again when mirror finds t
 
   expect([first, second, third].map(({ status }) => status)).toEqual([1, 1, 0])
   expect(first.stdout).toContain('content-refused')
-  expect(JSON.parse(withheld.stdout).skills).toMatchObject([{ standing: 'withheld' }])
+  expect(JSON.parse(withheld.stdout).skills).toMatchObject([{ verdict: { state: 'withheld' } }])
   expect(third.stdout).toBe(
     `au/refunds: 1 file, ${skill('refunds').length} bytes; each has the digest that the server declares\n`,
   )
-  expect(JSON.parse(served.stdout).skills).toMatchObject([{ standing: 'served', findings: [] }])
+  expect(JSON.parse(served.stdout).skills).toMatchObject([{ verdict: { state: 'served', reasons: [] } }])
 })
 
 test('a frontmatter that differs in one nested field withdraws the skill, and the field is named', async () => {

@@ -17,6 +17,7 @@ import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { SYNC_END, syncEndOf } from '../../../src/daemon/status/pull-result.ts'
 import { Writer } from '../../../src/daemon/writer.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
+import { UNDECIDED_SKILLS } from '../../../src/sync/model/verdict/skill-states.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
@@ -76,7 +77,7 @@ test('each pull is reported while it fetches and as it ends, in a form that its 
   const ends = events.slice(-1)
   expect(events.slice(0, -1)).toEqual([{ fetching: { source: 'team', files: 1, bytes: 0 } }])
   expect(ends.map((end) => SYNC_END.parse(end))).toEqual(ends)
-  expect(ends).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 1, clean: 1 } }])
+  expect(ends).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 1, served: 1 } }])
 })
 
 test('a source that is not configured is refused by its name, and nothing is pulled', async () => {
@@ -116,7 +117,7 @@ test('no name means all sources, in the order of the configuration', async () =>
 test('a failure is told with its code, what is the case and what to try', () => {
   const error = new SyncError('rate-limited', 'Cannot reach "team": the host requested a pause')
 
-  const beside = { pending: [], served: undefined, lock: { state: 'missing' } } as const
+  const beside = { decided: UNDECIDED_SKILLS, served: undefined, lock: { state: 'missing' } } as const
 
   expect(syncEndOf('team', { kind: 'failed', error }, beside)).toEqual({
     source: 'team',
@@ -131,7 +132,7 @@ test('a failure is told with its code, what is the case and what to try', () => 
 test('a pull that fails over a limit names the key in its line', async () => {
   const error = new SyncError('limit-exceeded', 'Cannot fetch', { place: 'limits.disk.bytes' })
 
-  const beside = { pending: [], served: undefined, lock: { state: 'missing' } } as const
+  const beside = { decided: UNDECIDED_SKILLS, served: undefined, lock: { state: 'missing' } } as const
 
   expect(SYNC_END.parse(syncEndOf('team', { kind: 'failed', error }, beside))).toMatchObject({
     mend: 'Raise `limits.disk.bytes`, or serve less of the source',

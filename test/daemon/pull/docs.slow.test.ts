@@ -70,7 +70,9 @@ test('a commit without the folder is content: no docs, a finding, and the skills
   const [snapshot] = hub.daemon.registry.catalog.snapshots
   expect(snapshot?.docs).toBeUndefined()
   expect(hub.daemon.registry.catalog.listed).toHaveLength(1)
-  expect(hub.daemon.parts.status.status().sources[0]?.findings).toMatchObject([{ rule: 'docs-missing', path: 'docs' }])
+  expect(hub.daemon.parts.status.status().sources[0]?.findings).toMatchObject([
+    { code: 'docs-missing', place: 'fx/docs' },
+  ])
 })
 
 test('a follower reads docs, and gives out no damaged ones', async () => {

@@ -15,6 +15,8 @@ import { ITEM_STATES } from '../../../src/sync/model/item.ts'
 import type { Item, Urgency } from '../../../src/sync/model/item.ts'
 import { mendOf } from '../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../src/sync/model/sync-error.ts'
+import { NO_WAYS } from '../../../src/sync/model/verdict/verdict.ts'
+import type { SkillProblem, VerdictCode, VerdictState } from '../../../src/sync/model/verdict/verdict.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
@@ -30,9 +32,7 @@ const SOURCE: SourceStatus = {
   update: 'auto',
   lock: { state: 'missing' },
   decision: {},
-  disabled: { count: 0, paths: [], matching: 0, matches: [] },
-  pending: { count: 0, paths: [] },
-  mismatched: { count: 0, paths: [] },
+  mismatched: 0,
   unservedContracts: 0,
   served: { commit: '1'.repeat(40), ref: 'refs/heads/main' },
   upstream: undefined,
@@ -41,7 +41,8 @@ const SOURCE: SourceStatus = {
   nextPoll: undefined,
   lookingSince: undefined,
   condition: undefined,
-  tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
+  tally: { seen: 0, links: 0, served: 0, partly: 0, waiting: 0, disabled: 0, withheld: 0 },
+  verdicts: [],
   findings: [],
 }
 
@@ -214,25 +215,20 @@ const CASES: readonly Case[] = [
 ]
 
 const SKILLS: readonly Case[] = [
-  ['skill', 'waiting', about({ pending: { count: 1, paths: ['pdf'] } }), 'person', 'awaiting-approval'],
-  ['skill', 'content-mismatch', about({ mismatched: { count: 1, paths: ['pdf'] } }), 'person', 'content-mismatch'],
-  [
-    'skill',
-    'withheld',
-    about({ findings: [{ rule: 'name-missing', path: 'pdf', message: 'It has no name', standing: 'withheld' }] }),
-    'retried',
-    'name-missing',
-  ],
-  [
-    'skill',
-    'disabled',
-    about({
-      disabled: { count: 1, paths: ['pdf'], matching: 1, matches: [{ path: 'pdf', as: 'team/pdf', by: 'path' }] },
-    }),
-    'chosen',
-    'disabled',
-  ],
+  ['skill', 'waiting', judged('waiting', 'awaiting-approval'), 'person', 'awaiting-approval'],
+  ['skill', 'withheld', judged('withheld', 'content-mismatch'), 'person', 'content-mismatch'],
+  ['skill', 'withheld', judged('withheld', 'name-missing'), 'retried', 'name-missing'],
+  ['skill', 'withheld', about({ findings: [problem('docs-missing')] }), 'retried', 'docs-missing'],
+  ['skill', 'disabled', judged('disabled', 'disabled'), 'chosen', 'disabled'],
 ]
+
+function judged(state: VerdictState, code: VerdictCode): Partial<Status> {
+  return about({ verdicts: [{ path: 'pdf', state, ways: NO_WAYS, reasons: [problem(code), problem('yaml-comment')] }] })
+}
+
+function problem(code: VerdictCode): SkillProblem {
+  return { code, place: 'team/pdf', message: 'm', fix: 'f' }
+}
 
 test('every state of every kind has a case', () => {
   const shown = [...CASES, ...SKILLS].map(([kind, state]) => `${kind} ${state}`)

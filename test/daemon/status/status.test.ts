@@ -37,11 +37,10 @@ test('before anything was pulled a source has neither a commit nor a time', () =
         update: 'auto',
         lock: { state: 'missing' },
         decision: {},
-        disabled: { count: 0, paths: [], matching: 0, matches: [] },
-        pending: { count: 0, paths: [] },
-        mismatched: { count: 0, paths: [] },
-        tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
+        mismatched: 0,
+        tally: { seen: 0, links: 0, served: 0, partly: 0, waiting: 0, disabled: 0, withheld: 0 },
         unservedContracts: 0,
+        verdicts: [],
         findings: [],
       },
     ],
@@ -110,14 +109,14 @@ test('a link to nothing is called that where a skill of its name is served, and 
 
   const [source] = statusOf(input({ catalog: catalogOf(served, link, other) })).sources
 
-  expect(source?.tally).toMatchObject({ seen: 3, clean: 1, withheld: 1, links: 1 })
-  expect(source?.findings.map(({ standing, path }) => [standing, path])).toEqual([
-    ['withheld', '.agent/xls'],
-    ['link', '.agent/pdf'],
+  expect(source?.tally).toMatchObject({ seen: 3, served: 1, withheld: 1, links: 1 })
+  expect(source?.verdicts.map(({ path, reasons }) => [path, reasons.map(({ code }) => code)])).toEqual([
+    ['.agent/pdf', ['stray-link', 'link-refused']],
+    ['.agent/xls', ['link-refused']],
   ])
 })
 
-test('the parts of a tally add up, and findings of withheld skills come first', () => {
+test('the parts of a tally add up, and the skills that are not simply served come first', () => {
   const catalog = catalogOf(
     skill('served', []),
     skill('served', ['noted']),
@@ -128,21 +127,12 @@ test('the parts of a tally add up, and findings of withheld skills come first', 
 
   const [source] = statusOf(input({ catalog })).sources
 
-  expect(source?.tally).toEqual({
-    seen: 5,
-    clean: 1,
-    noted: 2,
-    tools: 1,
-    withheld: 1,
-    links: 0,
-    disabled: 0,
-    pending: 0,
-  })
-  expect(source?.findings.map(({ standing, message }) => [standing, message])).toEqual([
+  expect(source?.tally).toEqual({ seen: 5, links: 0, served: 2, partly: 2, waiting: 0, disabled: 0, withheld: 1 })
+  expect(source?.verdicts.map(({ state, reasons }) => [state, reasons.at(-1)?.message])).toEqual([
     ['withheld', 'withheld'],
-    ['tools', 'tools'],
+    ['partly', 'unlisted'],
+    ['partly', 'tools'],
     ['served', 'noted'],
-    ['unlisted', 'unlisted'],
   ])
 })
 
@@ -152,30 +142,19 @@ test('a skill that is disabled counts as nothing else, and its folder is named, 
 
   const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), outOfService })).sources
 
-  expect(source?.tally).toEqual({
-    seen: 2,
-    clean: 1,
-    noted: 0,
-    tools: 0,
-    withheld: 0,
-    links: 0,
-    disabled: 1,
-    pending: 0,
-  })
-  expect(source?.disabled).toEqual({
-    count: 2,
-    paths: [served.path, 'gone'],
-    matching: 1,
-    matches: [{ path: served.path, as: `team/${served.path}`, by: 'path' }],
-  })
+  expect(source?.tally).toEqual({ seen: 2, links: 0, served: 1, partly: 0, waiting: 0, disabled: 1, withheld: 0 })
+  expect(source?.verdicts).toMatchObject([
+    { path: served.path, state: 'disabled', reasons: [{ fix: `skillsyncd enable team/${served.path}` }] },
+    { path: 'gone', state: 'disabled', reasons: [{ fix: 'skillsyncd enable team/gone' }] },
+  ])
 })
 
-test('however many skills are disabled, a status stays a line', () => {
+test('however many skills are disabled, a status without its findings stays a line', () => {
   const paths = Array.from({ length: 10_000 }, (_, index) => `folder-${index}`)
 
-  const [source] = statusOf(input({ outOfService: disabledAt(...paths) })).sources
+  const [source] = statusOf({ ...input({ outOfService: disabledAt(...paths) }), leavesFindings: true }).sources
 
-  expect(source?.disabled).toEqual({ count: 10_000, paths: paths.slice(0, 20), matching: 0, matches: [] })
+  expect(source?.verdicts).toEqual([])
 })
 
 test('a status without its findings gets the same ones back from the catalog, and the context budget', () => {
@@ -184,8 +163,9 @@ test('a status without its findings gets the same ones back from the catalog, an
 
   const sent = statusOf({ ...input({ catalog }), leavesFindings: true })
 
-  expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
-  const { budget, ...rest } = withFindings(sent, catalog, input({}).config, { kept: new Map(), scans: new Map() })
+  const beside = { kept: new Map(), scans: new Map(), decisions: input({}) }
+  expect(sent.sources.map(({ verdicts }) => verdicts)).toEqual([[]])
+  const { budget, ...rest } = withFindings(sent, catalog, input({}).config, beside)
   expect(rest).toEqual(status)
   expect(budget?.clients.map(({ client, role }) => `${client} ${role}`)).toEqual([
     'claude-code default',

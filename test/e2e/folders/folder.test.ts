@@ -45,7 +45,7 @@ test('a folder in which an installer linked the skills is served by --skills-dir
 
   expect(JSON.stringify(first.result)).toContain('first')
   expect(JSON.stringify(second.result)).toContain('second')
-  expect(status.stdout).toContain('1 SKILL.md: 1 served')
+  expect(status.stdout).toContain('1 of 1 skill served')
 })
 
 test.each(['legacy', 'modern'] as const)('skills come and go as folders do, by watching alone (%s)', async (era) => {

@@ -74,7 +74,7 @@ test('what nobody approved is in no folder: neither a skill that waits, nor the 
 
   expect(before).toEqual([])
   expect(JSON.parse(waiting.stdout).leftOut).toEqual([
-    { source: 'hub', path: 'team/alpha', name: 'alpha', why: 'it waits for skillsyncd approve' },
+    { source: 'hub', path: 'team/alpha', name: 'alpha', why: 'waiting for skillsyncd approve' },
   ])
   expect(approved).toMatchObject({ status: 0 })
   expect(document).toBe(skill('alpha', 'first'))

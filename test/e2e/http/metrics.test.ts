@@ -62,8 +62,8 @@ test('/metrics says of sources, of the catalog and of serving what became of the
   expect(figures.value('skillsyncd_source_fetched_bytes_total', team)).toBe(
     skill('alpha', 'first').length + skill('alpha', 'second').length + 4,
   )
-  expect(figures.value('skillsyncd_source_skills', { ...team, standing: 'clean' })).toBe(1)
-  expect(figures.value('skillsyncd_source_skills', { ...team, standing: 'withheld' })).toBe(1)
+  expect(figures.value('skillsyncd_source_skills', { ...team, state: 'served' })).toBe(1)
+  expect(figures.value('skillsyncd_source_skills', { ...team, state: 'withheld' })).toBe(1)
   expect(figures.value('skillsyncd_source_findings', team)).toBe(1)
   expect(figures.value('skillsyncd_catalog_generation')).toBe(2)
   expect(figures.value('skillsyncd_catalog_skills')).toBe(1)

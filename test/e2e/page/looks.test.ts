@@ -267,8 +267,8 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
       /dependency-missing\s+between skills\s+.*nothing-that-is-served.*\s+team\/more\/pdf\s+Add the missing skill/,
     )
     expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Remove one/)
-    expect(said).toMatch(/team\/pdf\s+served, with a note\s+archive-refused .*shorten or rename the path/s)
-    expect(said).toMatch(/team\/\.agent\/pdf\s+broken link/)
+    expect(said).toMatch(/team\/pdf\s+served\s+archive-refused .*shorten or rename the path/s)
+    expect(said).toMatch(/team\/\.agent\/pdf\s+withheld\s+stray-link/)
     expect(ofTeam).toContain('id-clash')
     expect(ofTeam).not.toMatch(/lock-unreadable/)
     expect(ofHouse).not.toMatch(/id-clash|dependency-/)
@@ -279,7 +279,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
   test('a problem has what mends it, and a skill with a note the way to its page', async () => {
     const { page } = await browser.open(`${served.http.url}/problems`)
     const broken = page.locator('#problems li', { hasText: 'broken' })
-    const noted = page.locator('#problems li', { hasText: 'served, with a note' }).first()
+    const noted = page.locator('#problems li', { has: page.locator('.tag', { hasText: /^served$/ }) }).first()
 
     expect(await page.locator('#problems > p').innerText()).toMatch(/^1 problem, \d+ notes?$/)
     expect(await broken.innerText()).toContain('quote values that hold')

@@ -291,15 +291,15 @@ test('each skill that has no place in a folder is named with its reason, and so 
 
   expect(all.status).toBe(0)
   expect(all.stdout).toMatch(
-    /- team\/Too long is not linked: for tools only: .*1079.*; its folder "Too long" has no name that a skill can have/,
+    /- team\/Too long is not linked: partly served: .*1079.*; its folder "Too long" has no name that a skill can have/,
   )
   expect(all.stdout).toMatch(/- team\/broken is not linked: .+: .+/)
-  expect(all.stdout).toContain('- team/old is not linked: in no list\n')
+  expect(all.stdout).toContain('- team/old is not linked: partly served: it is in no list: ')
   expect(all.stdout).toContain('- team/off is not linked: disabled\n')
   expect(json.leftOut.map(({ path }: { readonly path: string }) => path)).toEqual(['Too long', 'broken', 'off', 'old'])
   expect(one.stdout).not.toContain('is not linked')
   expect(refused).toMatchObject({ status: 1, stdout: '' })
-  expect(refused.stderr).toContain('Cannot link "team/Too long": for tools only: ')
+  expect(refused.stderr).toContain('Cannot link "team/Too long": partly served: ')
 })
 
 test('skills for tools only are linked by the names of their folders, behind those that are served, and followed', async () => {

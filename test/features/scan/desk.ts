@@ -4,7 +4,7 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import type { GateCandidate } from '../../../src/features/scan/candidate.ts'
-import { askGate, type Gate, type Verdict } from '../../../src/features/scan/gate.ts'
+import { askGate, type Gate, type GateVerdict } from '../../../src/features/scan/gate.ts'
 import type { KnownScans } from '../../../src/features/scan/scanner.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -54,14 +54,14 @@ export class Desk implements AsyncDisposable {
   async ask(
     script: string,
     options: { lines?: readonly string[]; candidate?: GateCandidate; signal?: AbortSignal } = {},
-  ): Promise<Verdict> {
+  ): Promise<GateVerdict> {
     await writeFile(this.at('gate'), `#!/bin/sh\n${script}\n`)
     await chmod(this.at('gate'), 0o755)
     return this.askBy([`command: ${this.at('gate')}`, ...(options.lines ?? [])], options.candidate, options.signal)
   }
 
   /** Asks the gate of a configuration. */
-  async askBy(lines: readonly string[], candidate = CANDIDATE, signal = NEVER): Promise<Verdict> {
+  async askBy(lines: readonly string[], candidate = CANDIDATE, signal = NEVER): Promise<GateVerdict> {
     const environment = environmentOf(this.#variables, this.#folder.path)
     const yaml = `${SOURCES}gate:\n${lines.map((line) => `  ${line}\n`).join('')}`
     const config = parseConfig(yaml, this.at('skillsyncd.yaml'), environment)

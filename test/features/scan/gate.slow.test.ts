@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { gateCandidateOf } from '../../../src/features/scan/candidate.ts'
-import type { Verdict } from '../../../src/features/scan/gate.ts'
+import type { GateVerdict } from '../../../src/features/scan/gate.ts'
 import { Hub } from '../../scenarios/hub.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
@@ -253,7 +253,7 @@ describe('a candidate', () => {
 
   test('is judged by the example gate', async () => {
     await using desk = await Desk.open()
-    const ask = async (change: 'added' | 'removed', rule: 'hidden-unicode' | 'submodule'): Promise<Verdict> => {
+    const ask = async (change: 'added' | 'removed', rule: 'hidden-unicode' | 'submodule'): Promise<GateVerdict> => {
       const findings = [{ rule, path: 'pdf', message: '' }]
       const skill = { path: 'pdf', name: 'pdf', digest: null, standing: 'served', folder: null, files: [] } as const
       return desk.askBy([`command: ${EXAMPLE}`], { ...CANDIDATE, skills: [{ ...skill, change, findings }] })
@@ -286,7 +286,7 @@ test.each([
   expect(Array.isArray(config) && config.map(({ key, message }) => `${key}: ${message}`)).toEqual([problem])
 })
 
-function unanswered(why: string): Verdict {
+function unanswered(why: string): GateVerdict {
   return { kind: 'refuse', reason: `the gate gave no answer: ${why}` }
 }
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import type { PageHost, PathDiagnostics, SourceHealth } from '../../../src/serve/page/page-data.ts'
+import type { PageHost, PathProblems, SourceHealth } from '../../../src/serve/page/page-data.ts'
 import { actionOf, countText, entriesIn, problemCount } from '../../../src/serve/page/problem-entries.ts'
 import { emptyReasons, troubleBanner, troubleOf } from '../../../src/serve/page/source-trouble.ts'
 import type { Item } from '../../../src/sync/model/item.ts'
+import { VERDICT_STATES } from '../../../src/sync/model/verdict/verdict.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
 const AT = '2026-06-15T12:00:00Z'
@@ -29,7 +30,7 @@ function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
     isLooking: false,
     condition: undefined,
     decisions: [],
-    tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
+    tally: { seen: 0, links: 0, served: 0, partly: 0, waiting: 0, disabled: 0, withheld: 0 },
     form: undefined,
     ...more,
   }
@@ -128,12 +129,12 @@ test('an empty catalog has the state of each source: pulled, failed, waiting or 
 test('problems stand by the action that they need, and decisions and notes do not count', () => {
   const problem = { code: 'store-failed', message: 'm', fix: 'd' } as const
   const item: Item = { kind: 'writer', id: 'state', state: 'read-only', urgency: 'person', problems: [problem] }
-  const problems = (['noted', 'disabled', 'pending', 'withheld', 'link'] as const).map((standing): PathDiagnostics => ({
-    source: sourceId('well'),
-    path: standing,
-    standing,
-    diagnostics: [],
-  }))
+  const reasons = [{ code: 'stray-link', place: 'well/link', message: 'm', fix: 'Remove the link' }] as const
+  const problems: readonly PathProblems[] = [
+    ...VERDICT_STATES.map((state) => ({ source: sourceId('well'), path: state, state, reasons: [] })),
+    { source: sourceId('well'), path: 'link', state: 'withheld', reasons },
+    { source: sourceId('well'), path: '', reasons: [] },
+  ]
   const host = hostOf(SOURCES, { items: () => [item], problems: () => problems })
 
   const entries = entriesIn(host, '')
@@ -144,15 +145,17 @@ test('problems stand by the action that they need, and decisions and notes do no
     ['source', 'again'],
     ['source', 'lost'],
     ['decide', 'waits'],
-    ['decide', 'pending'],
+    ['decide', 'waiting'],
     ['content', 'withheld'],
+    ['content', 'partly'],
+    ['content', ''],
     ['decided', 'held'],
     ['decided', 'disabled'],
-    ['none', 'noted'],
+    ['none', 'served'],
     ['none', 'link'],
   ])
-  expect(problemCount(host)).toBe(7)
-  expect(countText(entries)).toBe('7 problems, 2 decisions, 2 notes')
+  expect(problemCount(host)).toBe(9)
+  expect(countText(entries)).toBe('9 problems, 2 decisions, 2 notes')
   expect(countText([])).toBe('No problems')
 })
 

@@ -187,8 +187,8 @@ function hostOf(registry: Registry): PageHost {
       pathsIn(registry).map(({ source, path }) => ({
         source,
         path,
-        standing: 'withheld',
-        diagnostics: [{ code: 'name-clash', path, message: 'It clashes' }],
+        state: 'withheld',
+        reasons: [{ code: 'name-clash', place: `${source}/${path}`, message: 'It clashes', fix: 'Rename one' }],
       })),
     scanFindings: ({ source }) => [`note word/first SKILL.md: It is of ${source}`],
     lastChanges: async () => new Map(),

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { EMPTY_CATALOG, buildCatalog, type Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { filesOf } from '../../../src/sync/catalog/skill-files.ts'
 import { comparePaths } from '../../../src/sync/model/digest.ts'
-import { tallyOf } from '../../../src/sync/model/snapshot.ts'
 import { readSkillUri } from '../../../src/sync/model/uris/skill-uri.ts'
+import { tallyOf, UNDECIDED_SKILLS } from '../../../src/sync/model/verdict/skill-states.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
 import { sourceId } from '../store/samples.ts'
 import { surveyed } from '../survey/surveyed.ts'
@@ -55,9 +55,10 @@ describe('the catalog of any repository', () => {
     await holdsForCatalogs(100, (catalogs) => {
       for (const { snapshots, skills, listed } of catalogs) {
         for (const snapshot of snapshots) {
-          const { seen, clean, noted, tools, withheld, links } = tallyOf(snapshot.skills)
-          expect(clean + noted).toBe(skills.size)
-          expect(clean + noted + tools + withheld + links).toBe(seen)
+          const { seen, served, partly, withheld, links } = tallyOf(snapshot.skills, UNDECIDED_SKILLS)
+          const tools = snapshot.skills.filter(({ standing }) => standing === 'tools').length
+          expect(served + partly - tools).toBe(skills.size)
+          expect(served + partly + withheld + links).toBe(seen)
           expect(seen).toBe(snapshot.skills.length)
         }
         const unlisted = [...skills.values()].filter(({ skill }) => skill.standing === 'unlisted')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { strayLinks, tallyOf } from '../../../src/sync/model/snapshot.ts'
+import { strayLinks } from '../../../src/sync/model/snapshot.ts'
+import { tallyOf, UNDECIDED_SKILLS } from '../../../src/sync/model/verdict/skill-states.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { cpuSeconds } from '../../support/effort.ts'
 import { skillText, treeId, blobId, type Files } from '../../support/git/scripted-upstream.ts'
@@ -290,7 +291,7 @@ describe('one broken skill', () => {
 
     const found = await surveys.next(files, rulesWith())
 
-    expect(tallyOf(found.skills)).toMatchObject({ seen: 3, clean: 1, noted: 0, tools: 0, withheld: 2 })
+    expect(tallyOf(found.skills, UNDECIDED_SKILLS)).toMatchObject({ seen: 3, served: 1, partly: 0, withheld: 2 })
     expect(noted(skillAt(found, 'xls').findings)).toEqual(['path-refused xls/gone.md'])
     expect(noted(skillAt(found, 'ppt').findings)).toEqual(['path-refused ppt'])
   })
@@ -305,9 +306,9 @@ describe('one broken skill', () => {
 
     const { skills } = await surveyed(files)
 
-    expect(tallyOf(skills)).toMatchObject({ seen: 4, clean: 1, withheld: 2, links: 1 })
+    expect(tallyOf(skills, UNDECIDED_SKILLS)).toMatchObject({ seen: 4, served: 1, withheld: 2, links: 1 })
     expect([...strayLinks(skills)].map(({ path }) => path)).toEqual(['.agent/pdf'])
-    expect(tallyOf(skills, new Set(['pdf']))).toMatchObject({ disabled: 1 })
+    expect(tallyOf(skills, { ...UNDECIDED_SKILLS, waiting: new Set(['pdf']) })).toMatchObject({ waiting: 1 })
   })
 
   test('comes back when the content is there after all', async () => {
@@ -332,7 +333,7 @@ describe('one broken skill', () => {
 
     const found = await surveyed(files, {}, { blobBytes: 1000 })
 
-    expect(tallyOf(found.skills)).toMatchObject({ clean: 1, withheld: 2 })
+    expect(tallyOf(found.skills, UNDECIDED_SKILLS)).toMatchObject({ served: 1, withheld: 2 })
     expect(noted(skillAt(found, 'xls').findings)).toEqual(['limit-bytes xls/big.bin'])
     expect(noted(skillAt(found, 'ppt').findings)).toEqual(['path-refused ppt'])
   })

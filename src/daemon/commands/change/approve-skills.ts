@@ -225,16 +225,21 @@ export function lineFor(targets: readonly string[], id: string): string {
 }
 
 function meant(rows: readonly SkillRow[], operand: string, config: ServedConfig): readonly SkillRow[] {
-  const waiting = rows.filter(({ source, pending }) => pending && operand === `${source}/`)
+  const waiting = rows.filter((row) => isWaiting(row) && operand === `${row.source}/`)
   if (waiting.length > 0) return waiting
   if (operand.endsWith('/') && !operand.includes('://')) {
     const [source] = sourcesNamed([operand.slice(0, -1)], config)
     throw new OperatorError('nothing-to-decide', `No skill of "${source}" waits for approval`)
   }
   const skill = theOnly(rows, operand)
-  if (skill.pending) return [skill]
-  const why = skill.standing === 'withheld' ? 'it is withheld for another reason' : 'it does not wait for that'
+  if (isWaiting(skill)) return [skill]
+  const why = skill.verdict.state === 'withheld' ? 'it is withheld for another reason' : 'it does not wait for that'
   throw new OperatorError('nothing-to-decide', `Cannot approve "${skill.source}/${skill.path}": ${why}`)
+}
+
+/** True also for a skill that is disabled besides. */
+function isWaiting({ verdict }: SkillRow): boolean {
+  return verdict.reasons.some(({ code }) => code === 'awaiting-approval')
 }
 
 interface Approved {

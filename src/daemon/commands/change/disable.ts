@@ -6,6 +6,7 @@ import {
 } from '../../../features/channel/recall/recall.ts'
 import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { uriOf } from '../../../sync/model/uris/skill-uri.ts'
+import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus, Options } from '../../cli/command.ts'
@@ -17,12 +18,12 @@ import type { DisablingDetails } from '../../pull/operator-decisions.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { disabledText, matchedText } from '../../status/decision-text.ts'
+import { matchedText, outProblem } from '../../status/decision-text.ts'
+import type { DisabledBy } from '../../status/decision-text.ts'
 import { theOnlyIfAny, unknownNameHint } from '../../status/named-skill.ts'
 import type { SkillReference } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
-import type { DisabledBy } from '../../status/status.ts'
 import { reasonIn } from './decide.ts'
 import type { DisableAnswer } from './disable-request.ts'
 import { disableRequest } from './disable-request.ts'
@@ -148,7 +149,9 @@ async function knownSkills(config: ServedConfig, name: Disabling['name']): Promi
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()
   const there = new Set(rows.map(({ source, path }) => `${source}/${path}`))
-  const elsewhere = new Set(rows.map(({ disabledBy }) => disabledBy?.as))
+  const elsewhere = new Set(
+    rows.map(({ verdict }) => (verdict.state === 'disabled' ? verdict.reasons[0]?.place : undefined)),
+  )
   const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
     [...entries]
       .filter(
@@ -176,7 +179,7 @@ async function knownSkills(config: ServedConfig, name: Disabling['name']): Promi
  * disabled.
  */
 function callableIn(row: SkillRow, command: Disabling['name']): SkillRow {
-  if (command === 'disable' || row.disabled) return row
+  if (command === 'disable' || row.verdict.state === 'disabled') return row
   const { id: _, ...others } = row
   return others
 }
@@ -265,19 +268,18 @@ function print(
   )
 }
 
-/** The next step for a recall of another skill of this hub. */
-function endingText({ recall }: DisabledBy): string {
-  return recall === undefined || recall.hub !== undefined
-    ? ''
-    : `; skillsyncd enable ${recall.id} ends it at all followers`
+/** The decision that keeps a skill out, with the command that ends it. */
+function outText(source: string, path: string, by: DisabledBy): string {
+  const { message, fix } = outProblem(source, path, by)
+  return `${stateText('disabled')}: ${message}; ${fix}`
 }
 
 function linesOf({ source, path, reason, already, others, recalls, still }: Decided, disabled: boolean): string[] {
   const what = disabled
-    ? disabledText(source, path, { as: `${source}/${path}`, by: 'path', ...(reason !== undefined && { reason }) })
+    ? outText(source, path, { as: `${source}/${path}`, by: 'path', ...(reason !== undefined && { reason }) })
     : still === undefined
       ? `enabled${recalls === undefined ? '' : ', also at all followers'}`
-      : `${disabledText(source, path, still)}${endingText(still)}`
+      : outText(source, path, still)
   const isKept = !disabled && still !== undefined
   const lines = [`${source}/${path}: ${already && !isKept ? 'already ' : ''}${what}`]
   const { count, places } = others

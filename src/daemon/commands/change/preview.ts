@@ -6,6 +6,7 @@ import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import type { Source } from '../../../sync/model/source.ts'
+import type { VerdictState } from '../../../sync/model/verdict/verdict.ts'
 import { withDeceitEscaped } from '../../../sync/skill/hidden-unicode.ts'
 import { storedOf, storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -75,7 +76,7 @@ interface Preview {
   readonly uri: string | undefined
   /** Its URI on its own server, if it comes from another MCP server. */
   readonly upstream: string | undefined
-  readonly pending: boolean
+  readonly state: VerdictState
   /** The command line that approves exactly this version, if it waits for approval. */
   readonly approve?: string
   readonly digest: string | undefined
@@ -94,18 +95,19 @@ async function previewOf(
   { row, skill }: Found,
   named: string,
 ): Promise<Preview> {
-  const { source, path, uri, upstream, pending, digest } = row
+  const { source, path, uri, upstream, digest, verdict } = row
   const name = `${source}/${path}`
-  if (row.disabled) throw new OperatorError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
-  if (skill.standing === 'withheld')
+  if (verdict.state === 'disabled')
+    throw new OperatorError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
+  if (verdict.state === 'withheld')
     throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show has the reason`)
   const file = fileOf(skill, named, name)
   const text = shownText(await bytesOf(context, config, skill, file))
   const content =
     isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
-  const approve = pending ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
+  const approve = verdict.state === 'waiting' ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
   const requests = requestsIn(skill.frontmatter)
-  return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
+  return { source, path, uri, upstream, state: verdict.state, ...approve, digest, requests, content }
 }
 
 /** A source with something that waits, and the name of that in it. */
@@ -142,7 +144,14 @@ async function waitingPreview(
     const text = shownText(await looking.store.skills.read(storedOf(found), file))
     const content = isForPerson(context) ? text : withDeceitEscaped(text)
     const approve = `skillsyncd approve ${source} ${waiting.tag ?? waiting.commit}`
-    const known = { source, path: skill?.path ?? path, uri: undefined, upstream: undefined, pending: true, approve }
+    const known = {
+      source,
+      path: skill?.path ?? path,
+      uri: undefined,
+      upstream: undefined,
+      state: 'waiting',
+      approve,
+    } as const
     return { ...known, digest: found.digest, requests: requestsIn(skill?.frontmatter), content }
   })
 }

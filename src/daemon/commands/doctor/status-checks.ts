@@ -59,6 +59,7 @@ export function resultsOf(item: Item): readonly CheckResult[] {
 function resultOf(item: Item, { code, message, fix }: ItemProblem, pulled?: string): CheckResult {
   const { ok, warn, fail } = verdicts(code, item.id)
   const text = pulled === undefined ? message : `${AT_LAST}${message}`
+  if (item.kind === 'skill' && item.urgency === 'chosen') return ok(`${message}; ${fix}`)
   if (item.urgency === 'chosen' || item.urgency === 'well') return ok(message)
   if (isSyncErrorCode(code) && isByChoice(code)) return ok(message)
   const isMild = item.urgency === 'retried' || MILD.has(code) || (isSyncErrorCode(code) && isAwaitingDecision(code))

@@ -27,7 +27,7 @@ export function explainedCodes(): readonly ExplainedCode[] {
     }),
     ...lintCodes().map((code) => {
       const { severity, says, mend } = describeCode(code)
-      const effect = isSkillCode(code) ? STANDINGS[code] : SEVERITIES[severity]
+      const effect = isSkillCode(code) ? STATES[code] : SEVERITIES[severity]
       return { code, kind: 'finding in a skill', meaning: says, effect, fix: mend }
     }),
     ...checksOf(MACHINE_CHECKS, 'check of doctor', 'skillsyncd doctor ends with 3 if it fails'),
@@ -60,38 +60,38 @@ const SEVERITIES = {
 } as const
 
 const WITHHELD = 'Withheld: no client is offered the skill'
-const TOOLS_ONLY = 'Tools-only: no `skill://` URI can express the skill, and the tools offer it'
+const TOOLS = 'Partly served: no `skill://` URI can express the skill, and the tools offer it'
 const UNLISTED =
-  'Noted, and left out of `skills/list`: clients would refuse the whole list; all other ways have the skill'
-const NOTED = 'Noted: served'
+  'Partly served, and left out of `skills/list`: clients would refuse the whole list; all other ways have the skill'
+const NOTED = 'Served: the finding is a note'
 
-/** The standing of a skill with a finding; a source or a folder beside skills is noted. */
-const STANDINGS: Readonly<Record<SkillCode, string>> = {
+/** The state of a skill with a finding; a source or a folder beside skills has a note. */
+const STATES: Readonly<Record<SkillCode, string>> = {
   'frontmatter-missing': WITHHELD,
   'frontmatter-unterminated': WITHHELD,
-  'frontmatter-invalid': TOOLS_ONLY,
+  'frontmatter-invalid': TOOLS,
   'frontmatter-unquoted': UNLISTED,
   'frontmatter-too-large': WITHHELD,
   'yaml-comment': NOTED,
   'encoding-invalid': WITHHELD,
-  'name-missing': TOOLS_ONLY,
-  'name-invalid': TOOLS_ONLY,
-  'name-unlike-folder': 'Noted, or withheld where `names` is `exact`: served under its name',
-  'name-clash': 'Tools-only, or withheld if it is a copy: a skill whose folder has its name goes first',
+  'name-missing': TOOLS,
+  'name-invalid': TOOLS,
+  'name-unlike-folder': 'Served, or withheld where `names` is `exact`: served under its name',
+  'name-clash': 'Partly served, or withheld if it is a copy: a skill whose folder has its name goes first',
   'nested-skill': 'Withheld as a skill of its own: with `nested: as-files` it is a part of the outer one',
   'description-missing': WITHHELD,
-  'description-too-long': TOOLS_ONLY,
+  'description-too-long': TOOLS,
   'description-padded': UNLISTED,
   'metadata-not-text': UNLISTED,
   'compatibility-invalid': UNLISTED,
   'field-refused': UNLISTED,
-  'hidden-unicode': 'Noted or withheld: `policy` of the source decides, and the characters',
+  'hidden-unicode': 'Served or withheld: `policy` of the source decides, and the characters',
   'unrendered-text': NOTED,
   'look-alike-letters': NOTED,
   'file-name-case': WITHHELD,
   'limit-files': WITHHELD,
   'limit-bytes': WITHHELD,
-  'link-refused': 'Noted, or withheld if SKILL.md is the link: the file is left out',
+  'link-refused': 'Served, or withheld if SKILL.md is the link: the file is left out',
   submodule: NOTED,
   'lfs-pointer': WITHHELD,
   'lfs-left-out': NOTED,
@@ -99,7 +99,7 @@ const STANDINGS: Readonly<Record<SkillCode, string>> = {
   'path-refused': WITHHELD,
   'not-read': NOTED,
   'skill-ignored': WITHHELD,
-  'kept-version': 'Noted, or withheld if no trusted signer signed the earlier commit',
+  'kept-version': 'Served, or withheld if no trusted signer signed the earlier commit',
   'archive-refused': NOTED,
   'contract-violated': WITHHELD,
   'contract-noted': NOTED,
@@ -109,9 +109,9 @@ const STANDINGS: Readonly<Record<SkillCode, string>> = {
   'plugin-refused': NOTED,
   'entry-refused': WITHHELD,
   'listing-incomplete': NOTED,
-  'no-answer-for-entry': 'Noted: a skill that was served stays as it was, and a new one is left out',
+  'no-answer-for-entry': 'Served: a skill that was served stays as it was, and a new one is left out',
   'size-unknown': WITHHELD,
-  'not-verifiable': 'Withheld if the files are dynamic, else noted: nothing proves the files that were read',
+  'not-verifiable': 'Withheld if the files are dynamic, else served: nothing proves the files that were read',
   'content-mismatch': WITHHELD,
 }
 

@@ -1,6 +1,7 @@
 import type { CountedConfig } from '../../../features/usage/usage-config.ts'
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { DEFAULT_HITS, MOST_HITS } from '../../../serve/mcp/tools/search/query.ts'
+import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import { printRows } from '../../cli/columns.ts'
 import { configFor, printJson } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
@@ -8,7 +9,6 @@ import { packsNamed } from '../../cli/pack-option.ts'
 import { variantIn } from '../../cli/variant.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
-import { outWord } from '../../status/decision-text.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { verifiedCount } from '../../status/verified-files.ts'
@@ -117,7 +117,7 @@ export const list: Command = {
       sources.includes(row.source) && (packs === undefined || packs.some((id) => row.packs.includes(id)))
     const wanted = (await readRows(config)).filter(isWanted)
     const shown = onlyServed
-      ? wanted.filter(({ uri, disabled, pending }) => uri !== undefined && !disabled && !pending)
+      ? wanted.filter(({ verdict: { state } }) => state === 'served' || state === 'partly')
       : wanted
     if (context.json) printJson(context, { skills: shown })
     else printRows(context, ['SKILL', 'STATE', 'DESCRIPTION'], shown.map(cellsOf))
@@ -136,21 +136,10 @@ function cellsOf(row: SkillRow): readonly string[] {
   return [skill, stateCell(row), description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
 }
 
-/** The state of a skill in a few words, the operator's decisions first. */
-function stateCell({
-  standing,
-  disabled,
-  disabledBy,
-  pending,
-  kept,
-  lifecycle,
-  verified,
-  places = [],
-}: SkillRow): string {
+/** The state of a skill, and what else a person should know of it. */
+export function stateCell({ verdict, kept, lifecycle, verified, places = [] }: StateRow): string {
   const words = [
-    ...(disabled ? [outWord(disabledBy)] : []),
-    ...(pending ? ['waits for approval'] : []),
-    ...(standing === 'served' && (disabled || pending) ? [] : [standing === 'tools' ? 'tools-only' : standing]),
+    stateText(verdict.state),
     ...(kept === undefined ? [] : ['earlier version']),
     ...(lifecycle?.deprecated === undefined ? [] : ['deprecated']),
     ...(places.length > 1 ? ['copy'] : []),
@@ -158,3 +147,5 @@ function stateCell({
   ]
   return words.join(', ')
 }
+
+type StateRow = Pick<SkillRow, 'verdict' | 'kept' | 'lifecycle' | 'verified' | 'places'>

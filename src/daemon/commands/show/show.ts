@@ -1,17 +1,21 @@
 import { countOf } from '../../../base/text/plural.ts'
+import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import type { Contract } from '../../../sync/skill/contract/contract.ts'
 import { lifecycleLines } from '../../../sync/skill/lifecycle.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
-import type { Command } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
-import { theOnlyOrFormer } from '../../status/named-skill.ts'
+import { leftSkillIn } from '../../status/changes/history.ts'
+import type { LeftSkill } from '../../status/changes/history.ts'
+import { keptText } from '../../status/decision-text.ts'
+import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
 import { scanTexts } from '../../status/scan-text.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
+import { verdictLines } from '../../status/verdict-lines.ts'
 import { verifiedText } from '../../status/verified-files.ts'
 
 export const show: Command = {
@@ -28,33 +32,28 @@ export const show: Command = {
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
-    const row = await theOnlyOrFormer(await readRows(config), asked, config)
-    if (context.json) printJson(context, row)
-    else printLines(context, linesOf(row))
+    const rows = await readRows(config)
+    const row = theOnlyIfAny(rows, asked)
+    const left = row === undefined ? await leftSkillIn(config.state, asked) : undefined
+    if (left !== undefined) printLeft(context, left)
+    else if (context.json) printJson(context, theOnly(rows, asked))
+    else printLines(context, linesOf(theOnly(rows, asked)))
     return 0
   },
 }
 
+/** Prints a skill that was served once. */
+export function printLeft(context: Context, left: LeftSkill): void {
+  const { source, path, name, verdict } = left
+  const head = `${printableLine(name)} (${stateText(verdict.state)})`
+  if (context.json) printJson(context, left)
+  else printLines(context, [head, `  from    ${source}, ${printableLine(path)}`, ...verdictLines(verdict)])
+}
+
 function linesOf(row: SkillRow): string[] {
-  const {
-    name,
-    path,
-    source,
-    uri,
-    upstream,
-    disabled,
-    pending,
-    description,
-    commit,
-    ref,
-    digest,
-    size,
-    files,
-    contract,
-    findings,
-  } = row
+  const { name, path, source, uri, upstream, description, commit, ref, digest, size, files, contract, verdict } = row
   return [
-    `${printableLine(name ?? path)} (${stateText(row)})`,
+    `${printableLine(name ?? path)} (${stateText(verdict.state)})`,
     ...(description === undefined ? [] : [`  ${printableLine(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
     `  from    ${source}, ${path === '' ? 'the root' : printableLine(path)}, ${printableLine(ref)} at ${commit}`,
@@ -66,9 +65,7 @@ function linesOf(row: SkillRow): string[] {
     ...lifecycleLines(row.lifecycle ?? {}).map((line) => `  - ${printableLine(line)}`),
     ...contractLines(contract),
     ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
-    ...(disabled ? [`  ! ${printableLine(disabledText(source, path, row.disabledBy))}`] : []),
-    ...(pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
-    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
+    ...verdictLines(verdict),
     ...scanLines(row.scan),
     ...files.map(
       (file) =>

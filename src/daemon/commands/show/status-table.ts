@@ -1,7 +1,8 @@
 import { agoText, dueText } from '../../../base/text/age-text.ts'
 import type { Urgency } from '../../../sync/model/item.ts'
+import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import type { Paint } from '../../cli/colors.ts'
-import { disabledLines, mendLine } from '../../cli/status-block.ts'
+import { isUrgent, mendLine, verdictLine } from '../../cli/status-block.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { sourceItem } from '../../status/items.ts'
 import { isFollowed } from '../../status/lock-text.ts'
@@ -73,30 +74,19 @@ function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly st
 const WIDE = 100
 
 /** The skills that are served, of all: one number if that is the same. */
-function skillsText({ seen, clean, noted, tools }: SourceStatus['tally']): string {
-  const served = clean + noted + tools
-  return served === seen ? String(seen) : `${served}/${seen}`
+function skillsText({ seen, served, partly }: SourceStatus['tally']): string {
+  return served + partly === seen ? String(seen) : `${served + partly}/${seen}`
 }
 
-/** One line for each skill that is out of service, or served in an earlier version, with the reason; at most so many. */
+/** Each skill that is not simply served, with the reason and its fix; at most so many. */
 export function skillLinesOf(sources: readonly SourceStatus[]): string[] {
-  const lines = sources.flatMap((source) => [
-    ...source.findings.filter(isOut).map(({ path, rule, standing, message }) => {
-      const word = standing === 'withheld' ? 'withheld' : 'an earlier version is served'
-      return `  - ${source.id}/${path}: ${word}: ${rule}: ${message}`
-    }),
-    ...disabledLines(source).map((line) => line.replace(/^ {2}(?:! )?/, `  - ${source.id}: `)),
-  ])
-  const left = lines.length - MOST_SKILL_LINES
+  const verdicts = sources.flatMap((source) => source.verdicts.filter(isUrgent))
+  const left = verdicts.length - MOST_SKILLS
   const more = left > 0 ? [`  ${left} more; skillsyncd list shows all`] : []
-  return [...lines.slice(0, MOST_SKILL_LINES).map(printableLine), ...more]
+  return [...verdicts.slice(0, MOST_SKILLS).flatMap((verdict) => verdictLine(verdict)), ...more]
 }
 
-function isOut({ standing, rule }: SourceStatus['findings'][number]): boolean {
-  return standing === 'withheld' || rule === 'kept-version'
-}
-
-const MOST_SKILL_LINES = 20
+const MOST_SKILLS = 10
 
 /**
  * "Up to date" appears only with the two commits that prove it, and not if the operator keeps the source from moving.
@@ -106,8 +96,8 @@ function stateOf(source: SourceStatus): string {
   if (condition !== undefined) return condition.code
   if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'
   if (isKept(decision)) return 'held'
-  if (mismatched.count > 0) return 'content-mismatch'
-  if (tally.pending > 0) return `${tally.pending} to approve`
+  if (mismatched > 0) return 'content-mismatch'
+  if (tally.waiting > 0) return `${tally.waiting} ${stateText('waiting')}`
   if (isFixed(source)) return 'fixed'
   if (isUpToDate(source)) return 'up to date'
   if (isFollowed(source.lock)) return 'locked'

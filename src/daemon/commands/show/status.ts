@@ -168,15 +168,19 @@ export async function statusNow(
   const answer = await askRunning(config, statusRequest, {}, { signal })
   using store = await Store.openExisting(config.state)
   const ids = idsOf(config)
-  // The daemon reports the decisions from memory, so a damaged file does not affect that.
-  const decisions = answer === undefined ? await store?.decisions.read() : undefined
+  // A daemon that answers knows the decisions: a damaged file leaves out the verdicts alone.
+  const decisions = await store?.decisions.read().catch((error: unknown) => {
+    if (answer === undefined || !(error instanceof SyncError)) throw error
+    return undefined
+  })
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
   const kept: KeptDigests = store === undefined ? new Map() : await keptOf(catalog, store)
   const scans = new Map(
     await Promise.all(ids.map(async (id) => [id, (await store?.scans.read(id)) ?? NO_SCANS] as const)),
   )
-  const beside = { kept, scans, about }
+  const judging = decisions === undefined ? undefined : store?.decisions
+  const beside = { kept, scans, about, decisions: judging }
   if (answer !== undefined) return withFindings(ofThisVersion(answer.answer), catalog, config, beside)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const now = statusOf({

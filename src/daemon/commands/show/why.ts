@@ -1,6 +1,8 @@
 import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
+import { findingProblem } from '../../../sync/model/verdict/skill-problems.ts'
+import { stateText } from '../../../sync/model/verdict/verdict.ts'
+import type { SkillProblem, Until, Verdict } from '../../../sync/model/verdict/verdict.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
-import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
 import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -16,9 +18,8 @@ import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { formerSkillIn, formerSkillText } from '../../status/changes/history.ts'
-import type { FormerSkill } from '../../status/changes/history.ts'
-import { decisionTexts, disabledText, keptText, pendingText, stateText, outWord } from '../../status/decision-text.ts'
+import { leftSkillIn } from '../../status/changes/history.ts'
+import { decisionTexts, keptText } from '../../status/decision-text.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
 import { provenanceOf } from '../../status/provenance.ts'
@@ -27,8 +28,9 @@ import { scanTexts } from '../../status/scan-text.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
+import { problemText, verdictLines } from '../../status/verdict-lines.ts'
 import { verifiedText } from '../../status/verified-files.ts'
-import { scanLines } from './show.ts'
+import { printLeft, scanLines } from './show.ts'
 
 export const why: Command = {
   name: 'why',
@@ -48,34 +50,35 @@ export const why: Command = {
     const running = mode === undefined ? config : { ...config, mode }
     const rows = await readRows(config)
     const row = theOnlyIfAny(rows, asked)
-    const leftOut = row === undefined ? await findingsAbout(asked, config) : []
-    if (leftOut.length > 0) {
-      if (context.json) printJson(context, { findings: leftOut })
-      else printLines(context, leftOut.map(leftOutLine))
+    const others = row === undefined ? await problemsAbout(asked, config) : []
+    if (others.length > 0) {
+      if (context.json) printJson(context, { problems: others })
+      else
+        printLines(
+          context,
+          others.flatMap((one) => [`! ${problemText(one)}`, `  ${printableLine(one.fix)}`]),
+        )
       return 0
     }
-    const former =
-      row === undefined || row.standing === 'withheld'
-        ? await formerSkillIn(config.state, row === undefined ? asked : `${row.source}/${row.path}`)
+    const left =
+      row === undefined || row.verdict.state === 'withheld'
+        ? await leftSkillIn(config.state, row === undefined ? asked : `${row.source}/${row.path}`)
         : undefined
-    if (row === undefined && former !== undefined) {
-      if (context.json) printJson(context, { former })
-      else printLines(context, [formerSkillText(former)])
+    if (row === undefined && left !== undefined) {
+      printLeft(context, left)
       return 0
     }
-    const provenance = { ...(await provenanceFor(row ?? theOnly(rows, asked), running)), ...(former && { former }) }
+    const told = await provenanceFor(row ?? theOnly(rows, asked), running)
+    const { until } = left?.verdict ?? {}
+    const provenance = until === undefined ? told : { ...told, verdict: { ...told.verdict, until } }
     if (context.json) printJson(context, provenance)
     else printLines(context, linesOf(provenance))
     return 0
   },
 }
 
-interface LeftOut extends SkillDiagnostic {
-  readonly source: string
-}
-
-/** Findings about what was asked for, of sources in which it is no skill: an entry that was left out, or a refused URI. */
-async function findingsAbout(asked: string, config: ServedConfig): Promise<readonly LeftOut[]> {
+/** Problems of what was asked for, of sources in which it is no skill: an entry that was left out, or a refused URI. */
+async function problemsAbout(asked: string, config: ServedConfig): Promise<readonly SkillProblem[]> {
   using store = await Store.openExisting(config.state)
   if (store === undefined) return []
   const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
@@ -86,14 +89,10 @@ async function findingsAbout(asked: string, config: ServedConfig): Promise<reado
       const isMeant = path !== '' && (wanted === path || wanted === `${source}/${path}`)
       const below = wanted.startsWith(`${source}/`) ? wanted.slice(source.length + 1) : wanted
       return isMeant || message.includes(`"${asked}"`) || message.includes(`://${below}/SKILL.md"`)
-        ? [{ source, ...finding }]
+        ? [findingProblem(source, path, finding)]
         : []
     }),
   )
-}
-
-function leftOutLine({ source, path, rule, message }: LeftOut): string {
-  return printableLine(`${source}${path === '' ? '' : `/${path}`}: not a skill here; ${rule}: ${message}`)
 }
 
 async function provenanceFor(row: SkillRow, config: ServedConfig): Promise<Provenance> {
@@ -112,28 +111,14 @@ async function provenanceFor(row: SkillRow, config: ServedConfig): Promise<Prove
     entry: lock?.sources.get(source.id),
   }
   const origin = config.lockFrom && lockOriginStatusOf(config.lockFrom, await readFollowedLock(config.state))
-  const provenance = await provenanceOf(
-    {
-      source,
-      snapshot,
-      skill,
-      uri: row.uri,
-      disabled: row.disabled,
-      disabledBy: row.disabledBy,
-      pending: row.pending,
-      verified: row.verified,
-      scan: row.scan,
-    },
-    side,
-    store,
-  )
+  const provenance = await provenanceOf({ source, snapshot, skill, row }, side, store)
   return { ...provenance, ...(origin && { lockOrigin: origin }) }
 }
 
-function linesOf(told: Provenance & { readonly former?: FormerSkill }): string[] {
-  const { name, path, source, url, digest, rebuiltFrom, findings } = told
+function linesOf(told: Provenance): string[] {
+  const { name, path, source, url, digest, rebuiltFrom, verdict } = told
   return [
-    `${printableLine(name ?? path)} (${stateText(told)})`,
+    `${printableLine(name ?? path)} (${stateText(verdict.state)})`,
     `  source  ${source}, ${url}`,
     `  ${revisionText(told)}`,
     ...(told.kept === undefined ? [] : [`  kept    ${keptText(told.kept)}`]),
@@ -143,8 +128,6 @@ function linesOf(told: Provenance & { readonly former?: FormerSkill }): string[]
     `  rule    ${printableLine(ruleText(told))}`,
     `  update  ${updateText(told)}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
-    ...(told.disabled ? [`  ! ${printableLine(disabledText(source, path, told.disabledBy))}`] : []),
-    ...(told.pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
     ...lockOriginTexts(told.lockOrigin).map((text) => `  lock    ${printableLine(text)}`),
     ...signersTexts(told.signers).map((text) => `  signed  ${printableLine(text)}`),
@@ -152,10 +135,10 @@ function linesOf(told: Provenance & { readonly former?: FormerSkill }): string[]
       ? []
       : [`  from    ${rebuiltFrom}, by the locked digest: upstream no longer had the commit`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
-    `  since   ${sinceText(told)}`,
-    ...(told.former === undefined ? [] : [`  before  ${formerSkillText(told.former)}`]),
+    ...sinceTexts(verdict).map((text) => `  since   ${text}`),
+    ...(verdict.until === undefined ? [] : [`  until   ${untilText(verdict.until)}`]),
     ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
-    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
+    ...verdictLines(verdict),
     ...scanLines(told.scan),
     ...nextScanLines(told.nextScan),
   ]
@@ -262,12 +245,18 @@ const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
   differs: 'which is for another configuration of its source',
 }
 
-function sinceText({ since, standing, disabled, disabledBy, pending }: Provenance): string {
-  if (disabled) return `not served; it is ${outWord(disabledBy)}`
-  if (pending) return 'not served; its present declaration is not approved'
-  if (since === undefined) return standing === 'withheld' ? 'not served; see the findings' : 'not known'
+function sinceTexts({ state, since }: Verdict): string[] {
+  if (state !== 'served' && state !== 'partly') return []
+  if (since === undefined) return ['not known']
   const { generation, createdAt, isOldestKept, approvedAt } = since
   if (approvedAt !== undefined)
-    return `served with this digest since it was approved on ${approvedAt}, in generation ${generation} of ${createdAt}`
-  return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest stored one, or earlier' : ''}`
+    return [
+      `served with this digest since it was approved on ${approvedAt}, in generation ${generation} of ${createdAt}`,
+    ]
+  const kept = isOldestKept ? ', the oldest stored one, or earlier' : ''
+  return [`served with this digest since generation ${generation} of ${createdAt}${kept}`]
+}
+
+function untilText({ generation, next, at, commit }: Until): string {
+  return `served until generation ${generation}; not in generation ${next} of ${at}${commit === undefined ? '' : `, by commit ${commit.slice(0, 12)}`}`
 }

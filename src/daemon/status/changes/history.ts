@@ -1,10 +1,12 @@
+import { shellWord } from '../../../base/text/shell-word.ts'
 import { changeGroups, docsChange, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, SkillChange, SkillStates } from '../../../sync/model/changes/skill-changes.ts'
 import type { GenerationCause, Generation } from '../../../sync/model/generation.ts'
 import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
+import { NO_WAYS } from '../../../sync/model/verdict/verdict.ts'
+import type { SkillProblem, Until, Verdict } from '../../../sync/model/verdict/verdict.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { printableLine } from '../../runtime/log/log-line.ts'
 
 /** One generation in the store, as plain data. */
 export interface StoredGeneration {
@@ -138,30 +140,21 @@ class Contents {
   }
 }
 
-/** A skill that was served once, and how it left. */
-export interface FormerSkill {
+/** A skill that was served once, with the verdict about it. */
+export interface LeftSkill {
   readonly source: SourceId
   readonly path: string
   readonly name: string
-  /** The last generation that had it. */
-  readonly until: number
-  /** The generation after it, its time, and the commit that it has of the source; none if the source is gone. */
-  readonly generation: number
-  readonly createdAt: string
-  readonly commit: ObjectId | undefined
-  readonly change: 'removed' | 'renamed' | 'withheld'
-  /** The path or the name that it has since. */
-  readonly to?: string
-  readonly reason?: SkillChange['reason']
+  readonly verdict: Verdict & { readonly reasons: readonly [SkillProblem]; readonly until: Until }
 }
 
 /** The skill that a text named when it was served last, of all generations in this state folder. */
-export async function formerSkillIn(state: string, asked: string): Promise<FormerSkill | undefined> {
+export async function leftSkillIn(state: string, asked: string): Promise<LeftSkill | undefined> {
   using store = await Store.openExisting(state)
-  return store && (await formerSkill(store, asked))
+  return store && (await leftSkill(store, asked))
 }
 
-async function formerSkill(store: Store, asked: string): Promise<FormerSkill | undefined> {
+async function leftSkill(store: Store, asked: string): Promise<LeftSkill | undefined> {
   const contents = new Contents(store)
   const numbers = await store.generations.numbers()
   for (const [index, number] of numbers.entries()) {
@@ -173,20 +166,8 @@ async function formerSkill(store: Store, asked: string): Promise<FormerSkill | u
         (change) => hasLeft(change) && isNamed(change, source, asked),
       )
       if (left?.from === undefined) continue
-      const { change, from: was, to: is, reason } = left
-      const next = is === undefined ? undefined : is.path === was.path ? is.name : is.path
-      return {
-        source,
-        path: was.path,
-        name: was.name,
-        until: before.number,
-        generation: number,
-        createdAt: after.createdAt,
-        commit: to.commit,
-        change: change === 'renamed' || change === 'withheld' ? change : 'removed',
-        ...(next !== undefined && { to: next }),
-        ...(reason && { reason }),
-      }
+      const next = { number, createdAt: after.createdAt, commit: to.commit }
+      return leftAs(source, { ...left, from: left.from }, { until: before.number, next })
     }
   }
   return undefined
@@ -206,16 +187,27 @@ function isNamed({ from }: SkillChange, source: SourceId, asked: string): boolea
   return names.includes(asked)
 }
 
-/** A skill that left, in one line: until when it was served, and what took it away. */
-export function formerSkillText({ source, path, ...former }: FormerSkill): string {
-  const { until, generation, createdAt, commit } = former
-  const by = commit === undefined ? 'the source is gone' : `commit ${commit.slice(0, 12)} ${whatBecame(former)}`
-  const at = `${source}/${printableLine(path)}`
-  return `${at}: served until generation ${until}; in generation ${generation} of ${createdAt} ${by}`
+interface Leaving {
+  readonly until: number
+  readonly next: Pick<Generation, 'number' | 'createdAt'> & Pick<Content, 'commit'>
 }
 
-function whatBecame({ change, to, reason }: Pick<FormerSkill, 'change' | 'to' | 'reason'>): string {
-  if (change === 'renamed') return `renamed it to ${printableLine(to ?? '')}`
-  if (change === 'removed') return 'removed it'
-  return reason === undefined ? 'broke it' : `broke it: ${reason.rule}: ${printableLine(reason.message)}`
+function leftAs(
+  source: SourceId,
+  { change, from, to, reason }: SkillChange & Pick<Required<SkillChange>, 'from'>,
+  { until: generation, next: { number, createdAt, commit } }: Leaving,
+): LeftSkill {
+  const { path, name } = from
+  const successor = to && (to.path === path ? to.name : to.path)
+  const became = change === 'renamed' ? `renamed it to ${successor}` : change === 'withheld' ? 'broke it' : 'removed it'
+  const by = commit === undefined ? 'the source is gone' : `commit ${commit.slice(0, 12)} ${became}`
+  const why = change !== 'withheld' || reason === undefined ? '' : `: ${reason.message}`
+  const message = `served until generation ${generation}; in generation ${number} of ${createdAt} ${by}${why}`
+  const place = `${source}/${path}`
+  const fix = `skillsyncd ${change === 'renamed' ? `why ${shellWord(`${source}/${successor}`)}` : `diff ${generation} ${number}`}`
+  const code = change === 'renamed' ? 'skill-renamed' : (reason?.rule ?? 'skill-removed')
+  const found = { ...(commit !== undefined && { commit }), ...(successor !== undefined && { successor }) }
+  const until = { generation, next: number, at: createdAt, ...found }
+  const verdict = { state: 'withheld', ways: NO_WAYS, reasons: [{ code, place, message, fix }], until } as const
+  return { source, path, name, verdict }
 }

@@ -1,10 +1,8 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Approvals } from '../../../sync/model/decisions/approvals.ts'
-import { pendingPaths } from '../../../sync/model/decisions/approvals.ts'
-import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
-import { tallyOf } from '../../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { decidedIn, tallyOf, UNDECIDED_SKILLS } from '../../../sync/model/verdict/skill-states.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 import type { Family, Sample } from './family.ts'
 import { single } from './family.ts'
@@ -32,8 +30,8 @@ export function catalogFamilies(input: CatalogInput): Family[] {
     {
       name: 'skillsyncd_source_skills',
       kind: 'gauge',
-      help: 'Skills that were found, by standing: clean, noted, tools, withheld, links (to nothing), disabled or pending.',
-      samples: input.sources.flatMap((configured) => standingsOf(configured, input)),
+      help: 'Skills that were found, by state: served, partly, waiting, disabled, withheld, or links (to nothing).',
+      samples: input.sources.flatMap((configured) => statesOf(configured, input)),
     },
     {
       name: 'skillsyncd_source_findings',
@@ -48,13 +46,12 @@ function snapshotOf({ source }: ConfiguredSource, { snapshots }: Catalog): Snaps
   return snapshots.find((snapshot) => snapshot.source === source.id)
 }
 
-function standingsOf(configured: ConfiguredSource, { catalog, outOfService, approvals }: CatalogInput): Sample[] {
+function statesOf(configured: ConfiguredSource, input: CatalogInput): Sample[] {
   const { id } = configured.source
-  const snapshot = snapshotOf(configured, catalog)
-  const pending = new Set(pendingPaths(configured.source, snapshot, approvals))
-  const matches = snapshot && disabledIn(snapshot, outOfService)
-  const { seen: _all, ...standings } = tallyOf(snapshot?.skills ?? [], matches, pending)
-  return Object.entries(standings).map(([standing, value]) => ({ labels: { source: id, standing }, value }))
+  const snapshot = snapshotOf(configured, input.catalog)
+  const decided = snapshot === undefined ? UNDECIDED_SKILLS : decidedIn(snapshot, configured.source, input)
+  const { seen: _all, ...states } = tallyOf(snapshot?.skills ?? [], decided)
+  return Object.entries(states).map(([state, value]) => ({ labels: { source: id, state }, value }))
 }
 
 /** Counted once per snapshot, because there can be many findings and the next catalog reuses most snapshots. */

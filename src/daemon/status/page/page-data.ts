@@ -6,7 +6,7 @@ import type {
   PageGeneration,
   PageHost,
   PageRing,
-  PathDiagnostics,
+  PathProblems,
   PageMove,
   PendingChange,
   PendingRevision,
@@ -19,7 +19,7 @@ import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
 import type { Item } from '../../../sync/model/item.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
-import type { Config } from '../../config/config.ts'
+import type { Config, ConfiguredSource } from '../../config/config.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -30,7 +30,7 @@ import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
 import type { Status } from '../status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
-import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
+import { isBelowGlobs, listedContractDiagnostics, pathProblemsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
 import { PendingRevisions } from './pending-revisions.ts'
 import type { PendingParts } from './pending-revisions.ts'
@@ -47,7 +47,6 @@ export interface NewsParts
   readonly itemsOf: ItemsOf
   /** The problems between skills of the contract, as last found. */
   readonly contractProblems: () => readonly ContractDiagnostic[]
-  readonly pendingOf: (id: SourceId) => readonly string[]
 }
 
 /** The daemon's state for its web page. */
@@ -63,7 +62,7 @@ export class PageData implements AsyncDisposable {
   readonly #pending: PendingRevisions
   /** Cached for one catalog, and the scans of its skills. */
   #problems:
-    | { readonly catalog: Catalog; readonly scans: number; readonly problems: readonly PathDiagnostics[] }
+    | { readonly catalog: Catalog; readonly scans: number; readonly problems: readonly PathProblems[] }
     | undefined
   /** Cached for one catalog and the problems that were found in it. */
   #misfits:
@@ -142,26 +141,23 @@ export class PageData implements AsyncDisposable {
     return misfits
   }
 
-  #problemsNow(): readonly PathDiagnostics[] {
+  #problemsNow(): readonly PathProblems[] {
     const { registry, config } = this.#parts
     const { catalog } = registry
     const { version } = this.#parts.store.scans
     if (this.#problems?.catalog === catalog && this.#problems.scans === version) return this.#problems.problems
     const problems = catalog.snapshots.flatMap((snapshot) => {
       const configured = config.sources.find(({ source }) => source.id === snapshot.source)
-      return configured === undefined
-        ? []
-        : pathDiagnosticsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
+      return configured === undefined ? [] : pathProblemsOf(snapshot, this.#around(configured, catalog))
     })
-    const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
+    const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
     this.#problems = { catalog, scans: version, problems: sorted }
     return sorted
   }
 
-  #around(source: SourceId): Pick<Around, 'outOfService' | 'pending' | 'scans'> {
-    const { store, pendingOf } = this.#parts
-    const scans = store.scans.knownOf(source)
-    return { outOfService: store.decisions.outOfService, pending: new Set(pendingOf(source)), scans }
+  #around(configured: ConfiguredSource, catalog: Catalog): Around {
+    const { store } = this.#parts
+    return { catalog, configured, decisions: store.decisions, scans: store.scans.knownOf(configured.source.id) }
   }
 
   async #history(): Promise<readonly PageGeneration[] | undefined> {
@@ -241,15 +237,8 @@ export function cleanItem({ place, parts: _parts, ...item }: Item, clean: (text:
 const MOST_MOMENTS = 30
 const MOST_ANSWERS = 16
 
-const ORDER: readonly PathDiagnostics['standing'][] = [
-  'withheld',
-  'tools',
-  'pending',
-  'disabled',
-  'source',
-  'link',
-  'noted',
-]
+/** Problems of no skill come before those of skills that are served. */
+const ORDER: readonly PathProblems['state'][] = ['waiting', 'withheld', 'partly', 'disabled', undefined, 'served']
 
 function momentOf(
   { generation, createdAt, isServed, cause, moves }: Past,

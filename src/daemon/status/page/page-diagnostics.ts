@@ -1,64 +1,59 @@
 import { matcher } from '../../../base/globs.ts'
-import type { PathDiagnostic, MisfitDiagnostic, PathDiagnostics } from '../../../serve/page/page-data.ts'
+import { shellWord } from '../../../base/text/shell-word.ts'
+import type { MisfitDiagnostic, PathProblems } from '../../../serve/page/page-data.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
-import { describeSkillCode } from '../../../sync/model/code-descriptions.ts'
-import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
-import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
-import { strayLinks } from '../../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
+import { findingProblem } from '../../../sync/model/verdict/skill-problems.ts'
+import { decidedIn } from '../../../sync/model/verdict/skill-states.ts'
+import type { SkillDecisions } from '../../../sync/model/verdict/skill-states.ts'
+import type { SkillProblem } from '../../../sync/model/verdict/verdict.ts'
 import type { SourceScans } from '../../../sync/store/scan-records.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
-import { archiveDiagnostics } from '../archive-diagnostics.ts'
-import { disabledText, pendingText, skillOperand } from '../decision-text.ts'
 import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
-import { disabledBy } from '../status.ts'
+import { verdictsIn } from '../verdicts.ts'
 
 /** The context for judging the problems of a source, in addition to its snapshot. */
 export interface Around {
   readonly catalog: Catalog
   readonly configured: ConfiguredSource
-  readonly outOfService: OutOfService
-  /** The folders of its skills that wait for approval. */
-  readonly pending: ReadonlySet<string>
+  readonly decisions: SkillDecisions
   readonly scans: SourceScans
 }
 
-/** The standing and findings of each skill of one source, except unlisted skills. */
-export function pathDiagnosticsOf(snapshot: Snapshot, around: Around): PathDiagnostics[] {
-  const { catalog, configured, pending } = around
+/** The verdicts about the skills of one source that have reasons, except unlisted skills; and what is of no skill. */
+export function pathProblemsOf(snapshot: Snapshot, around: Around): PathProblems[] {
+  const { catalog, configured, decisions } = around
   const { source, skills, findings, docsFolder } = snapshot
   const isHidden = isBelowGlobs(matcher(configured.source.unlisted))
-  const disabledHere = (skill: Skill): string | undefined => {
-    const match = disabled.get(skill.path)
+  const decided = decidedIn(snapshot, configured.source, decisions)
+  const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
+  const ofSkills = skills.flatMap((skill): PathProblems[] => {
+    const { path, standing } = skill
+    if (standing === 'unlisted' || isHidden(path)) return []
+    const { state, reasons } = verdictOf(skill)
+    const match = decided.out.get(path)
     // Names of skills in other sources, and of unlisted skills, are not revealed here.
-    const isTold = match?.recall !== undefined || (match?.source === source && !isHidden(match.path))
-    return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
-  }
-  const disabled = disabledIn(snapshot, around.outOfService)
-  const links = strayLinks(skills)
-  const ofArchives = Map.groupBy(archiveDiagnostics(catalog, configured), ({ path }) => path)
-  const ofSkills = skills.flatMap((skill): PathDiagnostics[] => {
-    if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
-    const decided = decidedOf(skill, disabledHere(skill), pending.has(skill.path), source)
-    const found = withScan(
-      decided ?? standingOf(skill, links.has(skill), ofArchives.get(skill.path)),
-      skill,
-      around.scans,
-    )
-    return found === undefined ? [] : [{ source, path: skill.path, ...found }]
+    const isTold = match === undefined || (match.source === source && !isHidden(match.path))
+    const told = isTold ? reasons : [untold(source, path, reasons[0]), ...reasons.slice(1)]
+    const shown = state === 'waiting' ? told : [...told, ...scanProblems(source, skill, around.scans)]
+    return shown.length === 0 ? [] : [{ source, path, state, reasons: shown }]
   })
   const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
-  const ofSource: PathDiagnostics = { source, path: '', standing: 'source', diagnostics: others.map(withMend) }
-  return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
+  const ofSource = others.map((finding) => findingProblem(source, finding.path, finding))
+  return others.length === 0 ? ofSkills : [...ofSkills, { source, path: '', reasons: ofSource }]
 }
 
-const DISABLED_ELSEWHERE =
-  'disabled: in no list, and clients do not find it, because it matches another skill that is disabled'
+/** The decision without the skill that it is about. */
+function untold(source: SourceId, path: string, decision: SkillProblem | undefined): SkillProblem {
+  const place = `${source}/${path}`
+  if (decision?.code === 'skill-recalled') return { ...decision, place }
+  const message = 'in no list, and clients do not find it, because it matches another skill that is disabled'
+  return { code: 'disabled', place, message, fix: `skillsyncd why ${shellWord(place)} names it` }
+}
 
 /** True for a path if it, or a folder above it, matches one of the globs. */
 export function isBelowGlobs(matches: (path: string) => boolean): (path: string) => boolean {
@@ -68,54 +63,13 @@ export function isBelowGlobs(matches: (path: string) => boolean): (path: string)
   }
 }
 
-type Found = Pick<PathDiagnostics, 'standing' | 'diagnostics'>
-
-/** The operator's decision about the skill, or the decision that is due. */
-function decidedOf(
-  { path }: Skill,
-  disabled: string | undefined,
-  isPending: boolean,
-  source: SourceId,
-): Found | undefined {
-  if (disabled !== undefined) {
-    const mend =
-      disabled === DISABLED_ELSEWHERE ? { mend: `skillsyncd why ${skillOperand(source, path)} names it` } : {}
-    return { standing: 'disabled', diagnostics: [{ code: 'disabled', path, message: disabled, ...mend }] }
-  }
-  if (isPending)
-    return { standing: 'pending', diagnostics: [{ code: 'pending', path, message: pendingText(source, path) }] }
-  return undefined
-}
-
-function standingOf(
-  { standing, findings }: Skill,
-  isStrayLink: boolean,
-  ofArchives: readonly SkillDiagnostic[] = [],
-): Found | undefined {
-  const found = [...findings, ...ofArchives].map((finding) =>
-    // The message of a clash has the mend for its two places.
-    finding.rule === 'name-clash' ? pathDiagnosticOf(finding) : withMend(finding),
-  )
-  if (isStrayLink) return { standing: 'link', diagnostics: found }
-  if (standing === 'withheld' || standing === 'tools') return { standing, diagnostics: found }
-  return found.length === 0 ? undefined : { standing: 'noted', diagnostics: found }
-}
-
-/** Adds the findings of the scanner, also to a skill that is out of service because of them. */
-function withScan(found: Found | undefined, { path, digest }: Skill, scans: SourceScans): Found | undefined {
+/** The findings of the scanner, also in a skill that is disabled because of them. */
+function scanProblems(source: SourceId, { path, digest }: Skill, scans: SourceScans): readonly SkillProblem[] {
   const scan = scanIn(scans, 'skill', digest)
-  if (scan === undefined || scan.findings.length === 0 || found?.standing === 'pending') return found
-  const diagnostics = scanTexts(scan).findings.map((message): PathDiagnostic => ({ code: 'scan', path, message }))
-  return { standing: found?.standing ?? 'noted', diagnostics: [...(found?.diagnostics ?? []), ...diagnostics] }
-}
-
-/** A diagnostic of a survey with the mend of its code, as `validate` prints it. */
-function withMend(finding: SkillDiagnostic): PathDiagnostic {
-  return { ...pathDiagnosticOf(finding), mend: describeSkillCode(finding.rule).mend }
-}
-
-function pathDiagnosticOf({ rule: code, path, message }: SkillDiagnostic): PathDiagnostic {
-  return { code, path, message }
+  const place = `${source}/${path}`
+  const fix = `skillsyncd why ${shellWord(place)} shows all that the scanner reported`
+  const texts = scan === undefined ? [] : scanTexts(scan).findings
+  return texts.map((message) => ({ code: 'scan-finding', place, message, fix }))
 }
 
 /** The problems that name only listed skills. Each message names all skills of its problem. */

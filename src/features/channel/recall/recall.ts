@@ -10,10 +10,9 @@ import { agreeWithDaemon } from '../../../daemon/control/running-daemon.ts'
 import type { ServedConfig } from '../../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
-import { recalledText } from '../../../daemon/status/decision-text.ts'
+import { recalledText, recallReason } from '../../../daemon/status/decision-text.ts'
 import { theOnlyIfAny, theOnlyOrFormer } from '../../../daemon/status/named-skill.ts'
 import { readRows } from '../../../daemon/status/skill-rows.ts'
-import { recallReason } from '../../../daemon/status/status.ts'
 import { NO_RECALLS } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
@@ -144,7 +143,7 @@ async function listRecalls(context: Context, config: ServedConfig): Promise<Exit
   printLines(
     context,
     rows.flatMap((row) => [
-      `${row.id}: ${row.revoked === undefined ? recalledText(recallReason(row)) : `ended ${row.revoked}`}`,
+      `${row.id}: ${row.revoked === undefined ? `recalled: ${recalledText(recallReason(row))}` : `ended ${row.revoked}`}`,
       ...row.places.slice(0, MOST_SHOWN).map(({ source, path }) => printableLine(`  ${source}/${path}`)),
     ]),
   )

@@ -1,5 +1,4 @@
-import { recalledText } from '../../../daemon/status/decision-text.ts'
-import { recallReason } from '../../../daemon/status/status.ts'
+import { recalledText, recallReason } from '../../../daemon/status/decision-text.ts'
 import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
 import { NO_DISABLED_SKILLS } from '../../../sync/model/decisions/disabled-skills.ts'
 import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
@@ -32,7 +31,7 @@ function recallRefusal(snapshot: Snapshot, recalls: RecalledSkills): SyncError |
   const matches = disabledIn(snapshot, { disabled: NO_DISABLED_SKILLS, recalls })
   const named = snapshot.skills.flatMap((skill) => {
     const recall = isLockable(skill) ? matches.get(skill.path)?.recall : undefined
-    return recall === undefined ? [] : [`"${skill.path}" is ${recalledText(recallReason(recall))}`]
+    return recall === undefined ? [] : [`"${skill.path}" is recalled: ${recalledText(recallReason(recall))}`]
   })
   if (named.length === 0) return undefined
   const rest = named.length > MOST_NAMED ? `; and ${named.length - MOST_NAMED} more` : ''

@@ -30,12 +30,12 @@ test('a skill that waits is not told to be served, nor since when', async () => 
   const after = await home.command('why', 'au/refunds')
 
   for (const { stdout } of told) {
-    expect(stdout).toContain('refunds (waits for approval)\n')
-    expect(stdout).toContain('clients do not find it, until skillsyncd approve au/refunds\n')
+    expect(stdout).toContain('refunds (waiting)\n')
+    expect(stdout).toContain('clients do not find it\n    skillsyncd approve au/refunds\n')
   }
-  expect(told[1]?.stdout).toContain('since   not served; its present declaration is not approved\n')
-  expect(why).toMatchObject({ pending: true })
-  expect(why).not.toHaveProperty('since')
+  expect(told[1]?.stdout).not.toContain('  since ')
+  expect(why).toMatchObject({ verdict: { state: 'waiting' } })
+  expect(why.verdict).not.toHaveProperty('since')
   expect(after.stdout).toContain('refunds (served)\n')
   expect(after.stdout).toMatch(/since {3}served with this digest since it was approved on \S+, in generation 1 of /)
 })
@@ -47,14 +47,14 @@ test('a skill is said to be served since its approval, and not since an earlier 
   au.skills.set('skill://other/SKILL.md', other)
   await home.command('sync')
   await home.approve('au/refunds')
-  const { since } = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+  const { since } = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout).verdict
 
   au.skills.set('skill://other/SKILL.md', { ...other, 'more.md': 'more\n' })
   await home.command('sync')
   const later = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
 
   expect(since).toMatchObject({ generation: 2, isOldestKept: false, approvedAt: later.upstream.approved.at })
-  expect(later.since).toEqual(since)
+  expect(later.verdict.since).toEqual(since)
 })
 
 test('what of the files of a server was fetched and checked is said by each command, before and after mirror', async () => {
@@ -135,7 +135,7 @@ test.each(['au/refunds', 'au/'])(
     expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
     expect(shown.stderr).toBe(`skillsyncd: Nothing is approved without a yes or the id: ${approve}\n`)
     expect(late.stderr).toContain(`the current declaration is not the one that was shown as ${id}`)
-    expect(kept.stdout).toMatch(/ waits for approval/)
+    expect(kept.stdout).toMatch(/ waiting/)
   },
 )
 
@@ -216,9 +216,9 @@ test('a skill that was approved before is compared with that version, and never 
   expect(shown.stdout).toContain('      -body\n      +third\n      +rm -rf x\n')
   expect(shown.stdout).toContain('    added more.md\n')
   expect(shown.stdout).not.toContain('added notes.md')
-  expect(again.stdout).toContain(' waits for approval')
+  expect(again.stdout).toContain(' waiting')
   expect(approved.status).toBe(0)
-  expect(listed.stdout).not.toContain(' waits for approval')
+  expect(listed.stdout).not.toContain(' waiting')
 })
 
 test.each([

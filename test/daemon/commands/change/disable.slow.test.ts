@@ -35,14 +35,14 @@ test('disable and enable take effect at once, heed no case, and a second time no
     unknown: [],
   })
   expect(ends[1]?.stdout).toBe(
-    'team/alpha: already disabled: in no list, and clients do not find it, until skillsyncd enable team/alpha\n',
+    'team/alpha: already disabled: in no list, and clients do not find it; skillsyncd enable team/alpha\n',
   )
   expect([gone, updates]).toEqual([false, 1])
-  expect(told[0]?.stdout).toContain('0 withheld, 1 disabled\n  disabled until skillsyncd enable team/alpha\n')
+  expect(told[0]?.stdout).toContain('0 of 1 skill served, 1 disabled\n')
   expect(told[1]?.stdout).toMatch(/skill:\/\/team\/alpha +disabled/)
   for (const { stdout } of told.slice(2)) {
     expect(stdout).toContain('alpha (disabled)')
-    expect(stdout).toContain('until skillsyncd enable team/alpha')
+    expect(stdout).toContain('    skillsyncd enable team/alpha\n')
   }
   expect(back.map(({ status, stdout }) => [status, stdout])).toEqual([
     [0, 'team/alpha: enabled\n'],
@@ -64,11 +64,13 @@ test('the reason of a disabled skill is shown wherever that is, over a restart a
   const wrong = await home.command('disable', 'alpha', '--reason', ' ')
 
   expect(disabled.stdout).toContain(
-    'team/alpha: disabled (breaks tables): in no list, and clients do not find it, until skillsyncd enable team/alpha\n',
+    'team/alpha: disabled: breaks tables: in no list, and clients do not find it; skillsyncd enable team/alpha\n',
   )
   for (const { stdout } of told)
-    expect(stdout).toContain('disabled (breaks tables): in no list, and clients do not find it; it has the ')
-  expect(listed.skills[0].disabledBy).toMatchObject({ as: 'team/alpha', reason: 'breaks tables' })
+    expect(stdout).toContain(
+      '! disabled team/alpha: breaks tables: in no list, and clients do not find it; it has the ',
+    )
+  expect(listed.skills[0].verdict).toMatchObject({ state: 'disabled', reasons: [{ place: 'team/alpha' }, {}] })
   expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('--reason takes 1 to') })
   expect(await home.command('enable', 'team/beta')).toMatchObject({ status: 0 })
   expect((await home.command('why', 'team/beta')).stdout).not.toContain('breaks tables')
@@ -128,7 +130,9 @@ test('what was disabled without a daemon is so for the next one, through pulls a
 
   expect([disabled.status, again.status, enabled.status]).toEqual([0, 0, 0])
   expect([restarted, pulled]).toEqual([false, false])
-  expect(absent.stdout).toContain('disabled until skillsyncd enable team/alpha')
+  expect(absent.stdout).toContain(
+    '  - disabled team/alpha: in no list, and clients do not find it\n    skillsyncd enable team/alpha',
+  )
   expect(again.stdout).toContain('already disabled')
   const { result } = await next.call('resources/read', { uri: ALPHA })
   expect(result.contents[0].text).toBe(text)
@@ -152,11 +156,10 @@ test('a disabled skill that its author renames is in no folder of an agent, and 
   const enabled = await home.command('enable', 'alpha')
 
   expect([before, disabled.status, served, without]).toEqual([skill('alpha', 'first'), 0, false, 'ENOENT'])
-  expect(told[0]?.stdout).toContain('  disabled until skillsyncd enable team/alpha\n')
-  expect(told[0]?.stdout).toContain(
-    '  ! disabled-returns: team/alpha-2 is out of service: it has the SKILL.md of team/alpha\n',
-  )
-  expect(told[1]?.stdout).toContain('it has the SKILL.md of team/alpha, until skillsyncd enable team/alpha\n')
+  const out = 'disabled team/alpha: in no list, and clients do not find it'
+  expect(told[0]?.stdout).toContain(`  - ${out}\n    skillsyncd enable team/alpha\n`)
+  expect(told[0]?.stdout).toContain(`  - ${out}; it has the SKILL.md of team/alpha\n`)
+  expect(told[1]?.stdout).toContain('it has the SKILL.md of team/alpha\n    skillsyncd enable team/alpha\n')
   expect(told[2]?.stdout).toMatch(/skill:\/\/team\/alpha +disabled/)
   expect(enabled).toMatchObject({ status: 0, stdout: 'team/alpha-2: enabled\n', stderr: '' })
   expect([await found(peer), await readFile(linked, 'utf8')]).toEqual([true, before])

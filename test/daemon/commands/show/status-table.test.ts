@@ -9,6 +9,8 @@ import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
 import { NOTHING_OUT } from '../../../../src/sync/model/decisions/out-of-service.ts'
 import { mendOf } from '../../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../../src/sync/model/sync-error.ts'
+import { NO_WAYS } from '../../../../src/sync/model/verdict/verdict.ts'
+import type { VerdictCode } from '../../../../src/sync/model/verdict/verdict.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
 import { objectId } from '../../../sync/upstream/reached.ts'
 
@@ -39,17 +41,30 @@ test('a wide terminal has the names whole, and more of the commits', () => {
 })
 
 test('each skill that is out of service is named below the table, with the reason', () => {
-  const tally = { seen: 4, clean: 2, noted: 0, tools: 0, withheld: 1, links: 0, disabled: 1, pending: 0 }
-  const finding = { rule: 'name-missing', path: 'skills/b', message: 'It has no name', standing: 'withheld' } as const
-  const disabled = { count: 1, paths: ['skills/c'], matching: 0, matches: [] }
-  const broken = source({ id: sourceId('team'), tally, findings: [finding], disabled })
+  const tally = { seen: 4, links: 0, served: 1, partly: 1, waiting: 0, disabled: 1, withheld: 1 }
+  const about = (path: string, code: VerdictCode, fix: string) => [{ code, place: `team/${path}`, message: 'm', fix }]
+  const verdicts: SourceStatus['verdicts'] = [
+    { path: 'b', state: 'withheld', ways: NO_WAYS, reasons: about('b', 'name-missing', 'add name:') },
+    { path: 'link', state: 'withheld', ways: NO_WAYS, reasons: about('link', 'stray-link', 'Remove the link') },
+    { path: 'd', state: 'partly', ways: { ...NO_WAYS, tools: true }, reasons: about('d', 'name-clash', 'rename one') },
+    { path: 'c', state: 'disabled', ways: NO_WAYS, reasons: about('c', 'disabled', 'skillsyncd enable team/c') },
+    { path: 'a', state: 'served', ways: NO_WAYS, reasons: about('a', 'kept-version', 'mend it') },
+    { path: 'e', state: 'served', ways: NO_WAYS, reasons: about('e', 'yaml-comment', 'quote the text') },
+  ]
+  const broken = source({ id: sourceId('team'), tally, verdicts })
 
   const [, line] = tableOf([broken], { now: NOW, columns: 80, paint: plain })
 
   expect(line).toMatch(/^ {2}team +2\/4 +1111111/)
   expect(skillLinesOf([source({}), broken])).toEqual([
-    '  - team/skills/b: withheld: name-missing: It has no name',
-    '  - team: disabled until skillsyncd enable team/skills/c',
+    '  - withheld name-missing team/b: m',
+    '    add name:',
+    '  - partly served name-clash team/d: m',
+    '    rename one',
+    '  - disabled team/c: m',
+    '    skillsyncd enable team/c',
+    '  - served kept-version team/a: m',
+    '    mend it',
   ])
 })
 
@@ -112,7 +127,7 @@ test.each([
   ['retried', { condition: condition('dns-failed', 'a') }],
   ['person', { condition: condition('dns-failed', 'a'), lastSuccess: '2026-06-14T11:59:59.000Z' }],
   ['person', { condition: condition('credentials-rejected', 'a') }],
-  ['person', { tally: { seen: 1, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 1 } }],
+  ['person', { tally: { seen: 1, links: 0, served: 0, partly: 0, waiting: 1, disabled: 0, withheld: 0 } }],
   ['chosen', { condition: condition('held', 'a'), decision: { hold: { noPoll: true, at: AT } } }],
   ['chosen', { decision: { hold: { commit: HELD, at: AT } } }],
 ] as const)('a source is "%s" by its condition, its age and what was decided', (urgency, parts) => {

@@ -1,0 +1,59 @@
+import { baseName } from '../../base/paths.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { folderSkillOf } from '../../sync/catalog/folder-skills.ts'
+import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import { strayLinks } from '../../sync/model/snapshot.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { surveyProblems } from '../../sync/model/verdict/skill-problems.ts'
+import { isListed, stateOf } from '../../sync/model/verdict/skill-states.ts'
+import type { DecidedSkills } from '../../sync/model/verdict/skill-states.ts'
+import { NO_WAYS } from '../../sync/model/verdict/verdict.ts'
+import type { SkillProblem, Verdict, Ways } from '../../sync/model/verdict/verdict.ts'
+import { isYaml } from '../../sync/skill/entry-faults.ts'
+import { unportableReason } from '../../sync/skill/skill-path.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import { archiveDiagnostics } from './archive-diagnostics.ts'
+import { disabledBy, outProblem, waitingProblem } from './decision-text.ts'
+
+/** Judges the skills of one source, with the reasons: what the survey found, and what people, scans and hubs decided. */
+export function verdictsIn(
+  snapshot: Snapshot,
+  configured: ConfiguredSource,
+  decided: DecidedSkills,
+  catalog: Catalog,
+): (skill: Skill) => Verdict {
+  const { source } = snapshot
+  const links = strayLinks(snapshot.skills)
+  const ofArchives = Map.groupBy(archiveDiagnostics(catalog, configured), ({ path }) => path)
+  return (skill) => {
+    const { path } = skill
+    const state = stateOf(skill, decided)
+    const match = decided.out.get(path)
+    const reasons = [
+      ...(match === undefined ? [] : [outProblem(source, path, disabledBy(match))]),
+      ...(decided.waiting.has(path) ? [waitingProblem(source, path)] : []),
+      ...(links.has(skill) ? [strayLink(source, path)] : []),
+      ...surveyProblems(source, skill, ofArchives.get(path)),
+    ]
+    return { state, ways: state === 'served' || state === 'partly' ? waysOf(skill, configured) : NO_WAYS, reasons }
+  }
+}
+
+function waysOf(skill: Skill, { source }: ConfiguredSource): Ways {
+  const isHere = !isOfUpstream(skill)
+  const isNamed = skill.standing === 'served' || folderSkillOf(source.id, skill).length > 0
+  const isFile = isNamed && unportableReason(skill) === undefined
+  return {
+    listed: isListed(skill),
+    tools: isInLists(skill),
+    folder: isFile && (isHere || (source.kind === 'mcp' && source.folders)),
+    marketplace: isFile && isHere && isYaml(skill),
+    channel: isHere,
+  }
+}
+
+function strayLink(source: string, path: string): SkillProblem {
+  const message = `it is a link that leads nowhere, and a skill called "${baseName(path)}" is served`
+  return { code: 'stray-link', place: `${source}/${path}`, message, fix: 'Remove the link' }
+}
