@@ -52,7 +52,7 @@ export type SyncEnd = z.infer<typeof SYNC_END>
 
 /** The state of a source in addition to its outcome. */
 export interface SourceNotes {
-  /** What is decided about its skills. */
+  /** The decisions about its skills. */
   readonly decided: DecidedSkills
   readonly served: Revision | undefined
   readonly lock: LockStanding

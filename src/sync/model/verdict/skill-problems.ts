@@ -6,7 +6,7 @@ import { isInLists } from '../skill.ts'
 import type { Skill, Standing } from '../skill.ts'
 import type { SkillProblem } from './verdict.ts'
 
-/** What the survey found in a skill, as problems: those first that take it out of a list or of service. */
+/** Returns the problems that the survey found in a skill: those first that take it out of a list or of service. */
 export function surveyProblems(
   source: string,
   skill: Skill,
