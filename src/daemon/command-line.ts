@@ -56,8 +56,10 @@ export async function helpAbout(family: string, columns: number): Promise<string
 }
 
 /** True for the name of a family of commands alone, or with options. */
-export function isFamily([name = '', second]: readonly string[]): boolean {
-  return (second === undefined || second.startsWith('-')) && verbsOf(name).length > 0
+export function isFamily([name = '', second, ...others]: readonly string[]): boolean {
+  const verbs = verbsOf(name)
+  if (second === undefined) return verbs.length > 0
+  return second.startsWith('-') && verbs.length > 0 && !others.some((word) => verbs.includes(word))
 }
 
 /** True if the words have the option `--json`. */

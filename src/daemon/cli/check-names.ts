@@ -166,6 +166,18 @@ export const STATE_PROBLEMS = {
     meaning: 'A ring does not take the next commit of a source: a skill of it is disabled, or its use fails too often',
     fix: 'skillsyncd status --rings shows the reason, and what comes next',
   },
+  'token-expiring': {
+    meaning: 'A token has expired, or will within two weeks',
+    fix: 'skillsyncd hub token renew NAME, or skillsyncd hub token revoke NAME',
+  },
+  'tokens-unreadable': {
+    meaning: 'The tokens cannot be read, so no token is accepted',
+    fix: 'skillsyncd hub token list shows the reason',
+  },
+} as const satisfies Readonly<Record<string, CodeText>>
+
+/** The codes of skills that neither their content nor a source explains. */
+export const SKILL_PROBLEMS = {
   'scan-finding': {
     meaning: 'The scanner of `gate` reported something in the content of a skill',
     fix: 'skillsyncd why SKILL shows all that it reported',
@@ -189,14 +201,6 @@ export const STATE_PROBLEMS = {
   'stray-link': {
     meaning: 'A SKILL.md is a link that leads nowhere, in a folder with the name of a skill that is served',
     fix: 'Remove the link from the repository',
-  },
-  'token-expiring': {
-    meaning: 'A token has expired, or will within two weeks',
-    fix: 'skillsyncd hub token renew NAME, or token revoke NAME',
-  },
-  'tokens-unreadable': {
-    meaning: 'The tokens cannot be read, so no token is accepted',
-    fix: 'skillsyncd hub token list shows the reason',
   },
 } as const satisfies Readonly<Record<string, CodeText>>
 
@@ -228,6 +232,7 @@ const RULES: Readonly<Record<string, CodeText>> = {
   ...MACHINE_CHECKS,
   ...STORE_FINDINGS,
   ...STATE_PROBLEMS,
+  ...SKILL_PROBLEMS,
   ...ENROLLMENT_CHECKS,
 }
 

@@ -176,13 +176,15 @@ function verdictsLines({ verdicts, findings }: SourceStatus, all: boolean): stri
   return [
     ...byState,
     ...few.flatMap((problem) => problemLines('source', problem)),
-    ...(left > 0 ? [`  ${left} more findings; --findings shows them`] : []),
+    ...(left > 0 ? [`  ${countOf(left, 'more finding')}; --findings shows them`] : []),
   ]
 }
 
-/** True for what a person should know without a question: not for notes, and not for what is no skill. */
+/** True for what a person should know without a question: not for notes, what is wanted so, and what is no skill. */
 export function isUrgent(verdict: Verdict): boolean {
-  return (verdict.state !== 'served' || verdict.reasons[0]?.code === 'kept-version') && !isNoSkill(verdict)
+  const code = verdict.reasons[0]?.code
+  if (verdict.state === 'served') return code === 'kept-version'
+  return code !== 'skill-unlisted' && !isNoSkill(verdict)
 }
 
 /** The problem of a skill that decides, or all of them. */

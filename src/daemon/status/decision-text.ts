@@ -43,7 +43,7 @@ export function outProblem(source: string, path: string, { as, by, reason, recal
     const fix =
       recall.hub === undefined
         ? `skillsyncd enable ${recall.id} ends it at all followers`
-        : 'Only the hub that recalled it ends that'
+        : `The hub that recalled it ends that; skillsyncd enable ${recall.id} does once that hub is not followed any more`
     return { code: 'skill-recalled', place: as, message: recalledText(recall), fix }
   }
   const own = `${source}/${path}`

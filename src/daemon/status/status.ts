@@ -23,8 +23,8 @@ import { isAwaitingDecision, isByChoice, mendOf, SyncError } from '../../sync/mo
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { findingProblem } from '../../sync/model/verdict/skill-problems.ts'
 import { decidedIn, tallyOf, UNDECIDED_SKILLS } from '../../sync/model/verdict/skill-states.ts'
-import type { SkillDecisions } from '../../sync/model/verdict/skill-states.ts'
-import { NO_WAYS, VERDICT_STATES } from '../../sync/model/verdict/verdict.ts'
+import type { DecidedSkills, SkillDecisions } from '../../sync/model/verdict/skill-states.ts'
+import { byState, NO_WAYS } from '../../sync/model/verdict/verdict.ts'
 import type { SkillProblem, Tally, Verdict } from '../../sync/model/verdict/verdict.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { FollowedLock } from '../../sync/store/followed-lock.ts'
@@ -61,6 +61,8 @@ export interface Status {
   readonly generation: number
   readonly skills: number
   readonly sources: readonly SourceStatus[]
+  /** True if the command could not read the decisions, so that it judges no skill. */
+  readonly isUnjudged?: true
   /** Names that skills of different sources and contents share. All of the skills are served. */
   readonly collisions: Collisions
   /** Problems between skills of the contract, across all sources. */
@@ -375,7 +377,9 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
         : conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], decided),
     unservedContracts: snapshot?.skills.filter((skill) => isContractUnserved(source, skill)).length ?? 0,
-    ...(input.leavesFindings === true ? NO_FINDINGS : findingsOf(snapshot, configured, input, input.catalog)),
+    ...(input.leavesFindings === true
+      ? { verdicts: verdictsOfDecided(snapshot, configured, decided, input.catalog), findings: [] }
+      : findingsOf(snapshot, configured, input, input.catalog)),
   }
 }
 
@@ -428,18 +432,27 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, b
     const configured = config.sources.find((candidate) => candidate.source.id === source.id)
     const verified = snapshot && verifiedOfAll(snapshot.skills, kept.get(source.id))
     const scan = sourceScanOf(snapshot, scans.get(source.id) ?? NO_SCANS)
+    const findings = aboutNoSkill(source.id, snapshot)
     const isKnown = configured !== undefined && decisions !== undefined
     return {
       ...source,
       ...(verified !== undefined && { verified }),
-      ...(isKnown ? findingsOf(snapshot, configured, decisions, catalog) : NO_FINDINGS),
+      ...(isKnown ? findingsOf(snapshot, configured, decisions, catalog) : { verdicts: [], findings }),
       ...(scan !== undefined && { scan }),
     }
   })
   const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
   const all = contractDiagnostics(catalog)
   const problems = (about === undefined ? all : diagnosticsAbout(about, all)).map(rowOf)
-  return { ...status, sources, collisions, problems, budget: catalogBudget(catalog, config.packs, config.packBudgets) }
+  const isUnjudged = decisions === undefined
+  return {
+    ...status,
+    sources,
+    ...(isUnjudged && { isUnjudged }),
+    collisions,
+    problems,
+    budget: catalogBudget(catalog, config.packs, config.packBudgets),
+  }
 }
 
 function rowOf({ code, ...rest }: ContractDiagnostic): ContractRow {
@@ -453,7 +466,24 @@ function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined 
   return named.length === 0 ? undefined : named.join(', ')
 }
 
-const NO_FINDINGS = { verdicts: [], findings: [] } as const
+/** The verdicts that the daemon itself has an item for: of the skills that wait for a person, or that one took out. */
+function verdictsOfDecided(
+  snapshot: Snapshot | undefined,
+  configured: ConfiguredSource,
+  decided: DecidedSkills,
+  catalog: Catalog,
+): readonly PathVerdict[] {
+  const { out, waiting } = decided
+  const skills = snapshot?.skills.filter((one) => out.has(one.path) || waiting.has(one.path) || hasMismatch(one)) ?? []
+  if (snapshot === undefined || skills.length === 0) return []
+  const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
+  return skills.map((skill) => ({ path: skill.path, ...verdictOf(skill) }))
+}
+
+function aboutNoSkill(source: SourceId, snapshot: Snapshot | undefined): readonly SkillProblem[] {
+  const found = [snapshot?.findings ?? [], snapshot?.docsFolder?.findings ?? []].flat()
+  return found.map((finding) => findingProblem(source, finding.path, finding))
+}
 
 /** The skills that are not simply served, or have notes, the most urgent states first; and the findings of no skill. */
 function findingsOf(
@@ -474,11 +504,8 @@ function findingsOf(
     const by = { as: `${source.id}/${path}`, by: 'path', ...(reason !== undefined && { reason }) } as const
     return [{ path, state: 'disabled', ways: NO_WAYS, reasons: [outProblem(source.id, path, by)] } as const]
   })
-  const found = [snapshot?.findings ?? [], snapshot?.docsFolder?.findings ?? []].flat()
   return {
-    verdicts: [...judged, ...gone].toSorted(
-      (a, b) => VERDICT_STATES.indexOf(a.state) - VERDICT_STATES.indexOf(b.state),
-    ),
-    findings: found.map((finding) => findingProblem(source.id, finding.path, finding)),
+    verdicts: byState([...judged, ...gone]),
+    findings: aboutNoSkill(source.id, snapshot),
   }
 }

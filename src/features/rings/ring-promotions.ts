@@ -13,6 +13,7 @@ import type { Trigger } from '../../sync/model/generation.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { unlessSyncError } from '../../sync/model/sync-error.ts'
 import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import { nextEligibleAt } from '../../sync/pull/rings/promotion.ts'
 import type { RingCandidate, RingPromotion } from '../../sync/pull/rings/ring-contents.ts'
@@ -84,14 +85,12 @@ export class RingPromotions implements AsyncDisposable {
       },
       'command',
     )
-    for (const { source, ring: id, to } of promotions)
-      await store.decisions.note({
-        ...byPerson(by, clock.now()),
-        decision: 'promote',
-        source,
-        ring: id,
-        commit: to.commit,
-      })
+    const decider = byPerson(by, clock.now())
+    const decided = promotions.map(
+      ({ source, ring: id, to }) => ({ ...decider, decision: 'promote', source, ring: id, commit: to.commit }) as const,
+    )
+    // They are served, whatever the disk says to this.
+    await store.decisions.note(decided).catch(unlessSyncError)
     return promotions
   }
 

@@ -161,9 +161,9 @@ export class DecisionStore {
     return this.#held.value.history
   }
 
-  /** Writes to the history a decision that changes none of what this stores. */
-  async note(decided: Decided): Promise<void> {
-    await this.#held.change((before) => ({ after: withHistory(before, decided), result: undefined }))
+  /** Writes decisions to the history that change none of what this stores. */
+  async note(decided: readonly Decided[]): Promise<void> {
+    await this.#held.change((before) => ({ after: decided.reduce(withHistory, before), result: undefined }))
   }
 
   /**
@@ -219,9 +219,11 @@ export class DecisionStore {
       let after = { ...before, disabled }
       for (const skill of changes.keys()) {
         const [was, is] = [before, after].map((one) => one.disabled.get(source)?.get(skill))
-        if (was === is) continue
-        const decision = (is?.scans?.length ?? 0) > (was?.scans?.length ?? 0) ? 'disable' : 'enable'
-        after = withHistory(after, { at, by: 'scan', decision, source, skill })
+        const known = new Set(was?.scans?.map(({ digest }) => digest))
+        const isMore = is?.scans?.some(({ digest }) => !known.has(digest)) === true
+        // The clearing of one of several contents brings nothing back.
+        if (!isMore && (was === undefined || is !== undefined)) continue
+        after = withHistory(after, { at, by: 'scan', decision: isMore ? 'disable' : 'enable', source, skill })
       }
       return { after, result: true }
     })
@@ -276,15 +278,16 @@ export class DecisionStore {
     {
       list,
       recalls: told,
+      at,
       ...source
-    }: FollowedSource & { readonly list: string; readonly recalls: readonly PublishedRecall[] },
+    }: FollowedSource & { readonly list: string; readonly recalls: readonly PublishedRecall[]; readonly at: string },
   ): Promise<readonly RecalledSkill[]> {
     return this.#held.change((before) => {
       const recalls = withList(before.recalls, told, source)
       const obeyed = new Map(before.obeyed).set(obeyedKey(follower, source.log), list)
       const changed = [...recalls.values()].filter((one) => isInForce(one) !== isInForce(before.recalls.get(one.id)))
       const after = changed
-        .map((recall) => obeyedOne(recall, source.log))
+        .map((recall) => obeyedOne(recall, source.log, at))
         .reduce(withHistory, { ...before, recalls, obeyed })
       return { after, result: changed.filter(isInForce) }
     })
@@ -333,13 +336,12 @@ function withHistory(decisions: StoredDecisions, decided: Decided | undefined): 
   return decided === undefined ? decisions : { ...decisions, history: withDecided(decisions.history, decided) }
 }
 
-function obeyedOne({ at, by, revoked, places, contents, reason }: RecalledSkill, log: string): Decided {
-  const who = by === undefined ? log : `${by} at ${log}`
+/** `log`: that of the hub that is followed; the recall can be of one that this hub follows. `at`: now. */
+function obeyedOne({ by, revoked, places, contents, reason }: RecalledSkill, log: string, at: string): Decided {
+  const who = by === undefined || by === log ? log : `${by}, by ${log}`
   const [place] = places
   const about = { source: place?.source, skill: place?.path ?? contents[0] }
-  return revoked === undefined
-    ? { at, by: 'hub', who, decision: 'disable', ...about, reason }
-    : { at: revoked, by: 'hub', who, decision: 'enable', ...about }
+  return { at, by: 'hub', who, decision: revoked === undefined ? 'disable' : 'enable', ...about, reason }
 }
 
 function obeyedKey(follower: LogFollower, log: string): string {

@@ -140,12 +140,24 @@ test('every state has a case', () => {
   expect(new Set(Object.values(CASES).map(({ is }) => is))).toEqual(new Set(VERDICT_STATES))
 })
 
+test('skills that are unlisted on purpose hide none that is withheld', () => {
+  const [unlisted, withheld] = ['hidden', 'broken'].map((path) => SOURCE.verdicts.find((told) => told.path === path)!)
+  const sources = [
+    { ...SOURCE, verdicts: Array.from({ length: 20 }, () => unlisted!) },
+    { ...SOURCE, verdicts: [withheld!] },
+  ]
+
+  expect(skillLinesOf(sources)).toEqual(skillLinesOf(sources.slice(1)))
+  expect(skillLinesOf(sources)).toHaveLength(2)
+})
+
 test.each(Object.entries(CASES))('%s has one state, one first reason and one fix at every surface', (path, one) => {
   const verdict = verdictOf(skillIn(path))
   const { state, ways, reasons } = verdict
   const [first] = reasons
   const word = stateText(one.is)
-  const isShown = !isNoSkill(verdict) && (one.is !== 'served' || one.code === 'kept-version')
+  const isWanted = one.code === 'skill-unlisted'
+  const isShown = !isNoSkill(verdict) && !isWanted && (one.is !== 'served' || one.code === 'kept-version')
   const alone = { ...SOURCE, verdicts: SOURCE.verdicts.filter((told) => told.path === path) }
 
   expect({ state, code: first?.code, ways: WAYS.filter((way) => ways[way]).join(' ') }).toEqual({

@@ -42,6 +42,7 @@ const LISTS: Readonly<Record<string, () => string>> = {
   'machine-checks': () => names(of('check of doctor')),
   'store-findings': () => lines(of('finding of verify')),
   'state-problems': () => lines(of('problem in status')),
+  'skill-problems': () => names(of('problem of a skill')),
   'enrollment-checks': () => names(of('check of enroll')),
   rules: () => ruleTables().join('\n'),
 }

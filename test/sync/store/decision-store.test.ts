@@ -1,6 +1,7 @@
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { newRecall } from '../../../src/sync/model/decisions/recalled-skills.ts'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
 import type { DecisionStore } from '../../../src/sync/store/decision-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -68,6 +69,49 @@ test('skills that are named by their URIs are kept beside the decisions, each as
   expect(news).toEqual([true, false, true, true, true, false])
   expect(read.namings).toEqual(new Map([[TEAM, new Map([['skill://a/SKILL.md', unverified]])]]))
   expect(pathsIn(read)).toEqual(['b'])
+})
+
+test('the history says of a scan what became of the skill, whatever else it cleared', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const [first, second] = ['a'.repeat(64), 'b'.repeat(64)]
+  const at = '2026-11-22T00:00:00.000Z'
+  const scan = async (withheld: readonly string[], cleared: readonly string[]): Promise<void> => {
+    const change = { withheld: withheld.map((digest) => ({ digest, at })), cleared: new Set(cleared) }
+    await decisions.disableByScan(TEAM, new Map([['pdf', change]]), at)
+  }
+
+  await scan([first], [])
+  await scan([second], [first])
+  await scan([first], [])
+  await scan([], [first])
+  await scan([], [second])
+
+  const { decisions: read } = await Store.open(folder.path)
+  await read.read()
+  expect(read.history.map(({ by, decision, skill }) => [by, decision, skill])).toEqual([
+    ['scan', 'disable', 'pdf'],
+    ['scan', 'disable', 'pdf'],
+    ['scan', 'disable', 'pdf'],
+    ['scan', 'enable', 'pdf'],
+  ])
+})
+
+test('what a followed hub recalls is in the history at the time at which it is obeyed', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const at = '2026-11-22T00:00:00.000Z'
+  const person = { at: '2026-11-21T00:00:00.000Z', by: 'person', who: 'ada' } as const
+  const contents = ['a'.repeat(64)]
+  const recall = newRecall(contents, 'it leaks', '2099-01-01T00:00:00.000Z')
+
+  await decisions.disable(TEAM, 'pdf', true, { decider: person })
+  await decisions.obey(TEAM, { log: 'hub.example/log', below: undefined, list: contents[0]!, recalls: [recall], at })
+
+  expect(decisions.history).toMatchObject([
+    { by: 'person', who: 'ada', decision: 'disable', skill: 'pdf' },
+    { at, by: 'hub', who: 'hub.example/log', decision: 'disable', skill: contents[0], reason: 'it leaks' },
+  ])
 })
 
 test('a file in which a naming is no naming is damaged', async () => {

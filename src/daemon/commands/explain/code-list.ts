@@ -2,7 +2,13 @@ import { describeCode, lintCodes } from '../../../features/author/lint/rule-text
 import { isSkillCode } from '../../../sync/model/code-descriptions.ts'
 import { SYNC_ERROR_RULES } from '../../../sync/model/sync-error.ts'
 import type { SkillCode } from '../../../sync/skill/skill-diagnostic.ts'
-import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STATE_PROBLEMS, STORE_FINDINGS } from '../../cli/check-names.ts'
+import {
+  ENROLLMENT_CHECKS,
+  MACHINE_CHECKS,
+  SKILL_PROBLEMS,
+  STATE_PROBLEMS,
+  STORE_FINDINGS,
+} from '../../cli/check-names.ts'
 import type { CodeText } from '../../runtime/operator-error.ts'
 import { OPERATOR_ERRORS } from '../../runtime/operator-error.ts'
 import { LOG_EVENTS } from './log-events.ts'
@@ -37,6 +43,7 @@ export function explainedCodes(): readonly ExplainedCode[] {
       'problem in status',
       'What is served stays; skillsyncd status --check ends with 3 if it needs a person',
     ),
+    ...checksOf(SKILL_PROBLEMS, 'problem of a skill', 'skillsyncd why SKILL shows what becomes of the skill'),
     ...checksOf(ENROLLMENT_CHECKS, 'check of enroll', 'skillsyncd hub enroll --check ends with 3 if it fails'),
     ...checksOf(LOG_EVENTS, 'event of the log', EVENT_EFFECT),
   ]

@@ -38,14 +38,15 @@ export const show: Command = {
     if (left !== undefined) printLeft(context, left)
     else if (context.json) printJson(context, theOnly(rows, asked))
     else printLines(context, linesOf(theOnly(rows, asked)))
-    return 0
+    // A script must not take what left for what is there.
+    return left === undefined ? 0 : 1
   },
 }
 
 /** Prints a skill that was served once. */
 export function printLeft(context: Context, left: LeftSkill): void {
   const { source, path, name, verdict } = left
-  const head = `${printableLine(name)} (${stateText(verdict.state)})`
+  const head = `${printableLine(name)} (not there any more)`
   if (context.json) printJson(context, left)
   else printLines(context, [head, `  from    ${source}, ${printableLine(path)}`, ...verdictLines(verdict)])
 }

@@ -1,6 +1,6 @@
 import { agoText, dueText } from '../../../base/text/age-text.ts'
 import type { Urgency } from '../../../sync/model/item.ts'
-import { stateText } from '../../../sync/model/verdict/verdict.ts'
+import { byState, stateText } from '../../../sync/model/verdict/verdict.ts'
 import type { Paint } from '../../cli/colors.ts'
 import { isUrgent, mendLine, verdictLine } from '../../cli/status-block.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -80,7 +80,7 @@ function skillsText({ seen, served, partly }: SourceStatus['tally']): string {
 
 /** Each skill that is not simply served, with the reason and its fix; at most so many. */
 export function skillLinesOf(sources: readonly SourceStatus[]): string[] {
-  const verdicts = sources.flatMap((source) => source.verdicts.filter(isUrgent))
+  const verdicts = byState(sources.flatMap((source) => source.verdicts.filter(isUrgent)))
   const left = verdicts.length - MOST_SKILLS
   const more = left > 0 ? [`  ${left} more; skillsyncd list shows all`] : []
   return [...verdicts.slice(0, MOST_SKILLS).flatMap((verdict) => verdictLine(verdict)), ...more]

@@ -248,6 +248,7 @@ function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): 
     ...ringLines(now.rings ?? [], look.now, look.paint),
     ...scansLines(now.scans),
     ...replicaLines(now.replicas, look.now),
+    ...(now.isUnjudged === true ? [UNJUDGED] : []),
     ...urgentLines(items, look),
     sourceCountText(now.sources),
     ...attentionTexts(items).map(({ urgency, text }) => look.paint(COLORS[urgency], text)),
@@ -257,6 +258,8 @@ function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): 
     ...budgetStatusLines(now.budget, look),
   ]
 }
+
+const UNJUDGED = '! the decisions cannot be read, so that no skill is judged here; skillsyncd doctor says why'
 
 function elsewhereText(elsewhere: WriterElsewhere | undefined): string | undefined {
   if (elsewhere === undefined) return undefined

@@ -256,14 +256,14 @@ export class ChannelUpstream implements PublishedUpstream {
    * too. Nothing is read if they are obeyed already. Returns true if they are news.
    */
   async #obey({ record, news }: ChannelLook, signal: AbortSignal): Promise<boolean> {
-    const { decisions, onRecalled } = this.#followed
+    const { decisions, onRecalled, now } = this.#followed
     const [log, follower] = [this.#origin, followerOf(this.#source)]
     const list = record.recalls ?? (await this.#recallsIn(record, news, signal))
     if (list === NOTHING || decisions.obeyed(follower, log) === list) return false
     const { read } = await this.#reading(news, signal)
     const recalls = await recallsAt(list, read)
     const below = this.#source.isNamesake === true ? undefined : this.#source.id
-    const fresh = await decisions.obey(follower, { log, below, list, recalls })
+    const fresh = await decisions.obey(follower, { log, below, list, recalls, at: now().toISOString() })
     await onRecalled?.(log, fresh)
     return true
   }

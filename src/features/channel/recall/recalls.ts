@@ -110,8 +110,9 @@ export class Recalls implements AsyncDisposable {
       )
     const before = store.decisions.outOfService
     const [place] = recall.places
-    const about = { source: place?.source, skill: place?.path ?? recall.id, forFollowers: true } as const
-    const decided = { ...byPerson(by, clock.now()), decision: 'enable', ...about } as const
+    const about = { source: place?.source, skill: place?.path ?? recall.contents[0] }
+    const forFollowers = recall.isOwn ? true : undefined
+    const decided = { ...byPerson(by, clock.now()), decision: 'enable', ...about, forFollowers } as const
     const isNew = await store.decisions.revoke(recall.id, decided)
     if (isNew) log.warn('recall-revoked', { recall: recall.id })
     return { recall: store.decisions.recalls.get(recall.id) ?? recall, isNew, ...(await this.#serve(before)) }

@@ -17,7 +17,7 @@ export interface Decided extends Decider {
 export interface Decider {
   /** ISO 8601, UTC. */
   readonly at: string
-  /** `hub`: a hub that is followed; its decision was made at this time there. */
+  /** `hub`: a hub that is followed; its decision was obeyed at this time here. */
   readonly by: 'person' | 'scan' | 'hub'
   /** The user who decided, as the client says, or the name of the hub. `undefined` if it is not known. */
   readonly who?: string | undefined

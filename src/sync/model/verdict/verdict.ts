@@ -83,6 +83,11 @@ export interface Until {
   readonly successor?: string
 }
 
+/** In the order of their states. */
+export function byState<Judged extends Pick<Verdict, 'state'>>(verdicts: readonly Judged[]): readonly Judged[] {
+  return verdicts.toSorted((a, b) => VERDICT_STATES.indexOf(a.state) - VERDICT_STATES.indexOf(b.state))
+}
+
 /** True for a SKILL.md that is no skill: a link that leads nowhere, named like a skill that the source serves. */
 export function isNoSkill({ reasons: [first] }: Pick<Verdict, 'reasons'>): boolean {
   return first?.code === 'stray-link'

@@ -57,7 +57,5 @@ test('a decision that no person of this hub made names what made it', () => {
   const one = { at: '2026-01-01T00:00:00.000Z', decision: 'disable', source: team, skill: 'pdf' } as const
 
   expect(decidedText({ ...one, by: 'scan' })).toBe('disable team/pdf by a scan')
-  expect(decidedText({ ...one, by: 'hub', who: 'ada at hub.example/log' })).toBe(
-    'disable team/pdf by the hub ada at hub.example/log',
-  )
+  expect(decidedText({ ...one, by: 'hub', who: 'hub.example/log' })).toBe('disable team/pdf by the hub hub.example/log')
 })
