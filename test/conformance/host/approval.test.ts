@@ -22,7 +22,7 @@ test('a skill is not served before it is approved, is served after, and no file 
   const unread = au.reads()
   const bytes = await mirror.bytesOf(SERVED)
 
-  expect(before).toEqual([[], -32_602, { count: 1, paths: ['refunds'] }])
+  expect(before).toEqual([[], -32_602, ['refunds']])
   expect(isNew).toBe(true)
   expect([listed, unread]).toEqual([[SERVED], []])
   expect(String(bytes)).toBe(skill('refunds'))

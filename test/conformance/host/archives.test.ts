@@ -241,7 +241,7 @@ test.each<Enumeration>(['index-r1', 'index-r2'])(
 
     const [finding, ...others] = problemsIn(mirror.source('au'))
     expect(others).toEqual([])
-    expect(finding).toMatchObject({ rule: 'content-mismatch', path: 'acme/refunds' })
+    expect(finding).toMatchObject({ code: 'content-mismatch', path: 'acme/refunds' })
     expect(finding?.message).toContain(`its SHA-256 is ${sha256('this is no archive')}`)
     expect(await keptIn(mirror)).toEqual([])
   },

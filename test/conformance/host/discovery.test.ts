@@ -128,8 +128,8 @@ test.each<readonly [string, (entry: any) => unknown]>([
     await using mirror = await Mirror.start({ au: of(au) })
 
     expect(await mirror.urisListed()).toEqual(names.map((name) => `skill://au/${name}/SKILL.md`))
-    const rule = what.endsWith(' frontmatter') ? 'frontmatter-invalid' : 'entry-refused'
-    expect(problemsIn(mirror.source('au'))).toMatchObject([{ rule }])
+    const code = what.endsWith(' frontmatter') ? 'frontmatter-invalid' : 'entry-refused'
+    expect(problemsIn(mirror.source('au'))).toMatchObject([{ code }])
     expect(mirror.source('au').condition).toBeUndefined()
   },
 )

@@ -114,7 +114,7 @@ test('a skill of 3 files of 9 MiB is refused by the limit of a skill, with the f
 
   const size = 3 * 9 * MIB + skill('huge').length
   expect(problemsIn(mirror.source('au'))).toMatchObject([
-    { rule: 'limit-bytes', message: expect.stringContaining(`${size} bytes, over the limit of ${16 * MIB}`) },
+    { code: 'limit-bytes', message: expect.stringContaining(`${size} bytes, over the limit of ${16 * MIB}`) },
   ])
   expect(await mirror.bytesOf('skill://au/huge/a')).toBe(-32_602)
   expect(au.reads()).toEqual([])

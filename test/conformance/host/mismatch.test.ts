@@ -301,7 +301,7 @@ test('a locked source keeps to its lock, serves the others, and needs a person u
   expect([well, mirrored, ...looks, ill, again, cured].map(({ status }) => status)).toEqual([0, 1, 0, 0, 3, 0, 0])
   expect(looks.map(({ stdout, stderr }) => stdout + stderr).join('')).not.toContain('lock-mismatch')
   expect(rows.map(({ path, verdict }: any) => `${path} ${verdict.state}`)).toEqual(['other served', 'refunds withheld'])
-  expect(ill.stdout).toContain('content-mismatch: skillsyncd mcp-source mirror au/refunds has its files read again')
+  expect(ill.stdout).toContain('    skillsyncd mcp-source mirror au/refunds reads its files again')
   expect(written.stdout).not.toContain('refunds')
 })
 

@@ -44,7 +44,7 @@ test('status names the command and the key that take what a server offers, and a
 
   expect(stdout).toContain('  offers 1 template: skillsyncd mcp-source add au\n')
   expect(stdout).toContain('  offers 1 skill only as archives: packed: read takes them\n')
-  expect(stdout).toContain('  - waiting not-verifiable plain: ')
+  expect(stdout).toContain('  - waiting not-verifiable au/plain: ')
   expect(list.stdout).toContain('it offers 1 template: skillsyncd mcp-source add au')
   expect(list.stdout).toContain('it offers 1 skill only as archives: packed: read takes them')
   const { checks } = JSON.parse(doctor.stdout)

@@ -541,7 +541,7 @@ test.each([
 
     await using mirror = await Mirror.start({ au: of(au) })
 
-    expect(problemsIn(mirror.source('au'))).toContainEqual(expect.objectContaining({ rule: 'entry-refused', message }))
+    expect(problemsIn(mirror.source('au'))).toContainEqual(expect.objectContaining({ code: 'entry-refused', message }))
     expect(au.reads()).toEqual(['skill://index.json', URI])
   },
 )

@@ -129,7 +129,7 @@ test.each<[string, () => unknown, string]>([
     expect(String(await second.bytesOf(SERVED_ODD))).toBe(odd())
     expect(second.source('au').condition).toBeUndefined()
     expect(problemsIn(second.source('au'))).toContainEqual(
-      expect.objectContaining({ rule: 'listing-incomplete', path: '', message: expect.stringContaining(why) }),
+      expect.objectContaining({ code: 'listing-incomplete', path: '', message: expect.stringContaining(why) }),
     )
   },
 )

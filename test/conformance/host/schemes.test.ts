@@ -91,7 +91,7 @@ test.each([
 
   expect(await mirror.urisListed()).toEqual(['skill://au/good/SKILL.md'])
   expect(problemsIn(mirror.source('au'))).toMatchObject([
-    { rule: 'entry-refused', message: expect.stringContaining(JSON.stringify(uri)) },
+    { code: 'entry-refused', message: expect.stringContaining(JSON.stringify(uri)) },
   ])
   expect(au.reads()).toEqual([])
 })

@@ -261,7 +261,9 @@ test('a daemon that runs adds what a command names, serves it through later look
     1,
     `skillsyncd: Cannot remove "${PAY}" from "au": no operator added it\n`,
   ])
-  expect(await decisionsOf(home)).toEqual({ sources: {} })
+  const { history, ...inForce } = await decisionsOf(home)
+  expect(inForce).toEqual({ sources: {} })
+  expect(history.map(({ decision }: any) => decision)).toEqual(['add', 'remove'])
   await daemon.stop()
 })
 

@@ -282,7 +282,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     const noted = page.locator('#problems li', { has: page.locator('.tag', { hasText: /^served$/ }) }).first()
 
     expect(await page.locator('#problems > p').innerText()).toMatch(/^1 problem, \d+ notes?$/)
-    expect(await broken.innerText()).toContain('quote values that hold')
+    expect(await broken.innerText()).toContain('quote values with ')
     await noted.getByRole('link').last().click()
     expect(new URL(page.url()).pathname).toMatch(/^\/skills\/fx\/.+\/$/)
   })
