@@ -14,7 +14,7 @@ import { failureOf } from '../upstream/served.ts'
 /** Damages a repository, whose one commit is at `main`. */
 type Damage = (repository: Repository, commit: string) => Promise<unknown>
 
-const UPSTREAM = /corrected upstream/
+const UPSTREAM = /Correct upstream/
 const FSCK = /^git fsck in the repository lists what is damaged/
 
 test.each<readonly [string, Reader, string, RegExp, RegExp, Damage]>([

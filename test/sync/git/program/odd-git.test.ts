@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../../support/temporary.ts'
 import { reach, STEADY } from '../../upstream/reached.ts'
 import { failureOf } from '../../upstream/served.ts'
 
-const UPSTREAM = /corrected upstream/
+const UPSTREAM = /Correct upstream/
 const PROGRAM = /^Check the program that `programs\.git` names$/
 
 test.each([
