@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { runInSlices } from '../../base/async/cooperative.ts'
 import { withApproval } from '../model/decisions/approvals.ts'
 import type { Approval, Approvals } from '../model/decisions/approvals.ts'
@@ -167,8 +168,8 @@ export class DecisionStore {
   }
 
   /**
-   * Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. `decided`: as
-   * the history says it; what a pull does by itself is not in there.
+   * Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. `decided`: a
+   * change as the history says it; what a pull does by itself is not in there.
    */
   async change(
     source: SourceId,
@@ -176,10 +177,13 @@ export class DecisionStore {
     decided?: Decided,
   ): Promise<SourceDecision> {
     return this.#held.change((before) => {
-      const decision = change(before.sources.get(source) ?? UNDECIDED)
+      const known = before.sources.get(source) ?? UNDECIDED
+      const decision = change(known)
       const sources = new Map(before.sources).set(source, decision)
       if (Object.keys(decision).length === 0) sources.delete(source)
-      return { after: withHistory({ ...before, sources }, decided), result: decision }
+      // Who repeats what a kill cut short decides nothing new.
+      const isNew = !isDeepStrictEqual(decision, known)
+      return { after: withHistory({ ...before, sources }, isNew ? decided : undefined), result: decision }
     })
   }
 

@@ -97,6 +97,17 @@ test('the history says of a scan what became of the skill, whatever else it clea
   ])
 })
 
+test('a decision that is made again changes nothing, and is in the history once', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const decided = { at: HELD.at, by: 'person', who: 'ada', decision: 'hold', source: TEAM } as const
+
+  await decisions.change(TEAM, () => ({ hold: HELD }), decided)
+  await decisions.change(TEAM, () => ({ hold: { ...HELD } }), decided)
+
+  expect(decisions.history).toEqual([decided])
+})
+
 test('what a followed hub recalls is in the history at the time at which it is obeyed', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
