@@ -477,7 +477,7 @@ function verdictsOfDecided(
   const skills = snapshot?.skills.filter((one) => out.has(one.path) || waiting.has(one.path) || hasMismatch(one)) ?? []
   if (snapshot === undefined || skills.length === 0) return []
   const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
-  return skills.map((skill) => ({ path: skill.path, ...verdictOf(skill) }))
+  return skills.map((skill) => Object.assign({ path: skill.path }, verdictOf(skill)))
 }
 
 function aboutNoSkill(source: SourceId, snapshot: Snapshot | undefined): readonly SkillProblem[] {
