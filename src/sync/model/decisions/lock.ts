@@ -181,21 +181,23 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   if (!isSameAsked(entry.asked, source.ref)) compare('ref', askedText(entry.asked), askedText(source.ref))
   compare('root', entry.root, source.root)
   const wanted = selectionOf(source)
-  for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(wanted[key]))
+  for (const [key, name] of SELECTION_KEYS)
+    compare(name, JSON.stringify(entry.selection[key]), JSON.stringify(wanted[key]))
   compare('docs', JSON.stringify(entry.selection.docs ?? null), JSON.stringify(source.docs ?? null))
   return differing.map((message) => ({ source: source.id, message }))
 }
 
+/** The members of a selection, with their names in the configuration. */
 const SELECTION_KEYS = [
-  'include',
-  'exclude',
-  'unlisted',
-  'names',
-  'nested',
-  'onBroken',
-  'contract',
-  'hiddenUnicode',
-  'lfs',
+  ['include', 'include'],
+  ['exclude', 'exclude'],
+  ['unlisted', 'unlisted'],
+  ['names', 'names'],
+  ['nested', 'nested'],
+  ['onBroken', 'on_broken'],
+  ['contract', 'contract'],
+  ['hiddenUnicode', 'policy.hidden-unicode'],
+  ['lfs', 'lfs'],
 ] as const
 
 function quote(text: string): string {
