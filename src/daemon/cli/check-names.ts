@@ -176,8 +176,20 @@ export const STATE_PROBLEMS = {
   },
 } as const satisfies Readonly<Record<string, CodeText>>
 
-/** The codes of skills that neither their content nor a source explains. */
+/** The codes of skills that their content does not explain. */
 export const SKILL_PROBLEMS = {
+  'awaiting-approval': {
+    meaning: 'A skill of another MCP server is not served before a person approves it',
+    fix: 'skillsyncd approve SOURCE/PATH',
+  },
+  disabled: {
+    meaning: 'A person took the skill out of service, here or at another place that has it too',
+    fix: 'skillsyncd enable SOURCE/PATH',
+  },
+  'skill-recalled': {
+    meaning: 'The skill is out of service at all followers of the hub that recalled it',
+    fix: 'skillsyncd enable ID at that hub',
+  },
   'scan-finding': {
     meaning: 'The scanner of `gate` reported something in the content of a skill',
     fix: 'skillsyncd why SKILL shows all that it reported',
@@ -232,7 +244,6 @@ const RULES: Readonly<Record<string, CodeText>> = {
   ...MACHINE_CHECKS,
   ...STORE_FINDINGS,
   ...STATE_PROBLEMS,
-  ...SKILL_PROBLEMS,
   ...ENROLLMENT_CHECKS,
 }
 
