@@ -34,7 +34,7 @@ export const log: Command = {
     await agreeWithDaemon(config, context.signal)
     const history = await historyIn(config, most)
     const { moments, decided } = history
-    if (context.json) printJson(context, { generations: moments.map(rowOf), decisions: decided })
+    if (context.json) printJson(context, { generations: moments.map(rowOf), decisions: decided ?? null })
     else printLines(context, linesOf(history, context))
     return 0
   },

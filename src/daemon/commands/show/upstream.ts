@@ -26,7 +26,8 @@ export async function printUpstream(context: Context, config: ServedConfig): Pro
   const lock = await readLock(file)
   const entries = lock?.sources ?? new Map<string, LockEntry>()
   const mode = (await agreeWithDaemon(config, context.signal)) ?? config.mode
-  const decisions = await (await Store.openExisting(config.state))?.decisions.read()
+  using store = await Store.openExisting(config.state)
+  const decisions = await store?.decisions.read()
   const running = { ...config, mode }
   const told: Standing[] = await withWriter(context, config, (ask) =>
     Promise.all(

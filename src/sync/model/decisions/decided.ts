@@ -23,6 +23,7 @@ export interface Decider {
   readonly who?: string | undefined
 }
 
+/** `add` and `remove`: of a skill of another server, by its URI. */
 export const DECISIONS = [
   'hold',
   'release',
@@ -36,6 +37,7 @@ export const DECISIONS = [
   'remove',
 ] as const
 
+/** Returns the decider for a person who decides now. */
 export function byPerson(who: string | undefined, now: Date): Decider {
   return { at: now.toISOString(), by: 'person', who }
 }

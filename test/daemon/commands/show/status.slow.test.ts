@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World } from '../../../e2e/world.ts'
 import { startFront } from '../../../sync/upstream/front.ts'
@@ -18,6 +20,27 @@ test('one source is told in full, with ages in words and exact times in JSON', a
   expect(json.items).toEqual([
     { kind: 'source', id: 'team', source: 'team', state: 'served', urgency: 'well', problems: [], parts: [] },
   ])
+})
+
+test('where a command cannot read the decisions of a running daemon, it says that it judges no skill', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await world.synced()
+  await home.command('disable', 'alpha')
+  const daemon = home.start('start')
+  await daemon.line()
+  const before = await home.command('status')
+  for (const name of ['decisions.json', 'decisions-copy.json']) await writeFile(join(home.state, name), '{')
+
+  const lines = await home.command('status')
+  const json = JSON.parse((await home.command('status', '--json')).stdout)
+  const log = JSON.parse((await home.command('log', '--json')).stdout)
+  await daemon.stop()
+
+  expect(before.stdout).toContain('disabled team/alpha')
+  expect(before.stdout).not.toContain('no skill is judged here')
+  expect(lines.stdout).toContain('! the decisions cannot be read, so that no skill is judged here')
+  expect([json.isUnjudged, log.decisions]).toEqual([true, null])
 })
 
 test('of one source of three, the lock says if that one follows it', async () => {
