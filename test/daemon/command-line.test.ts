@@ -27,6 +27,7 @@ test('a command of a family is found behind options', async () => {
   expect(command.name).toBe('mcp-source mirror')
   expect(args).toEqual(['hub', '--json'])
   expect(isFamily(['mcp-source', '--json'])).toBe(true)
+  expect(isFamily(['mcp-source', '--json', 'mirror', 'hub'])).toBe(false)
 })
 
 test('control characters of a wrong command do not reach the terminal', async () => {

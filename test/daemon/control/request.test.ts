@@ -52,6 +52,26 @@ test.each([
   await expect(answer).rejects.toMatchObject({ code })
 })
 
+test.each([
+  [{ user: 'ada' }, 'ada'],
+  [{ user: '' }, 'a person'],
+  [{ user: 'a'.repeat(257) }, 'a person'],
+  [{}, 'a person'],
+])(
+  'of a client that sends %o, the person who decides is %s, and never the user of the daemon',
+  async (sent, person) => {
+    const decide = defineRequest({
+      name: 'decide',
+      checks: 'nothing',
+      params: paramsOf({}),
+      answer: z.string(),
+      run: async (_parts: object, _params, { by }) => by,
+    })
+
+    expect(await decide.answerFrom({ config }, sent, { send: () => {}, signal })).toBe(person)
+  },
+)
+
 test('a request of a reader is answered whatever its configuration is, but not without its caution', async () => {
   const look = defineRequest({
     name: 'look',

@@ -140,6 +140,15 @@ test('every state has a case', () => {
   expect(new Set(Object.values(CASES).map(({ is }) => is))).toEqual(new Set(VERDICT_STATES))
 })
 
+test('without its findings a status has the verdicts that a person decides or has decided, for metrics and service managers', () => {
+  const paths = sourceOf(SNAPSHOT, true).verdicts.map(({ path }) => path)
+
+  const isDecided = ({ is, code }: Case): boolean =>
+    is === 'waiting' || is === 'disabled' || code === 'content-mismatch'
+  const decided = Object.entries(CASES).flatMap(([path, one]) => (isDecided(one) ? [path] : []))
+  expect(new Set(paths)).toEqual(new Set(decided))
+})
+
 test('skills that are unlisted on purpose hide none that is withheld', () => {
   const [unlisted, withheld] = ['hidden', 'broken'].map((path) => SOURCE.verdicts.find((told) => told.path === path)!)
   const sources = [
@@ -271,7 +280,7 @@ function configOf(): ServedConfig {
   return config
 }
 
-function sourceOf(snapshot: Snapshot): SourceStatus {
+function sourceOf(snapshot: Snapshot, leavesFindings = false): SourceStatus {
   const [source] = statusOf({
     config: CONFIG,
     catalog: CATALOG,
@@ -285,6 +294,7 @@ function sourceOf(snapshot: Snapshot): SourceStatus {
     fetchedFrom: undefined,
     startedAt: undefined,
     http: undefined,
+    leavesFindings,
     ...DECISIONS,
   }).sources
   if (source === undefined) throw new Error('No source')
