@@ -29,7 +29,7 @@ export interface ServedLinks {
 
 /** The served links, and what a command says of the other skills. */
 export interface LinkedState extends ServedLinks {
-  /** The skills that the tools offer from this catalog, by the ids that `search` prints. */
+  /** The skills that the tools offer from this catalog, by the ids that `list WORDS` prints. */
   readonly offered: OfferedSkills
   /** The sources whose served content was lost from the disk. */
   readonly lost: readonly LostSource[]
