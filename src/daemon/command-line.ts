@@ -24,25 +24,29 @@ export async function commandIn(words: readonly string[]): Promise<CommandCall> 
 }
 
 /**
- * Moves options before the command to its own options: `skillsyncd --json mcp-source mirror hub` is `skillsyncd
- * mcp-source mirror hub --json`.
+ * Moves options before the command, or before the verb of a family, to its own options: `skillsyncd --json mcp-source
+ * mirror hub` and `skillsyncd mcp-source --json mirror hub` are `skillsyncd mcp-source mirror hub --json`.
  */
 export function commandFirst(args: readonly string[]): readonly string[] {
-  const before: string[] = []
-  const rest = [...args]
+  const { options, rest } = leadingOptions(args)
+  const [name, ...others] = rest
+  if (name === undefined) return args
+  const inner = verbsOf(name).length === 0 ? { options: [], rest: others } : leadingOptions(others)
+  const words = [name, ...inner.rest]
+  const own = words.findIndex((word, at) => at > 0 && word.startsWith('-'))
+  return words.toSpliced(own === -1 ? words.length : own, 0, ...options, ...inner.options)
+}
+
+/** Splits off the options that the words begin with. */
+function leadingOptions(words: readonly string[]): { options: readonly string[]; rest: readonly string[] } {
+  let end = 0
   for (;;) {
-    const [option = '', value] = rest
+    const option = words[end] ?? ''
     const known = Object.entries(LEADING).find(([name, { short }]) =>
       option.startsWith('--') ? option.split('=', 1)[0] === `--${name}` : option === `-${short}`,
     )
-    if (known === undefined) {
-      if (rest.length === 0) return args
-      const own = rest.findIndex((word, at) => at > 0 && word.startsWith('-'))
-      return own === -1 ? [...rest, ...before] : rest.toSpliced(own, 0, ...before)
-    }
-    const isSeparate = known[1].type === 'string' && !option.includes('=')
-    before.push(option, ...(isSeparate && value !== undefined ? [value] : []))
-    rest.splice(0, isSeparate ? 2 : 1)
+    if (known === undefined) return { options: words.slice(0, end), rest: words.slice(end) }
+    end += known[1].type === 'string' && !option.includes('=') ? 2 : 1
   }
 }
 
