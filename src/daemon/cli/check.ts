@@ -73,7 +73,9 @@ function fixOf(check: CheckName): string {
 
 /** The result for an error that a check met; an unexpected one is thrown again. */
 export function failedCheck(error: unknown, subject?: string, check?: CheckName): CheckResult {
-  if (error instanceof SyncError) return verdicts(check ?? error.code, subject).fail(error.message, mendOf(error))
+  const about = subject === undefined ? undefined : { source: subject }
+  if (error instanceof SyncError)
+    return verdicts(check ?? error.code, subject).fail(error.message, mendOf(error, about))
   if (error instanceof OperatorError) return verdicts(check ?? error.code, subject).fail(error.message, error.fix)
   throw error
 }

@@ -4,6 +4,8 @@ import { dirname } from 'node:path'
 import { isAbortError } from '../../base/async/abort-error.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { mendOf, SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { whyNotUsed } from '../runtime/disk-error-text.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { answers } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -198,5 +200,6 @@ async function bind(server: Server, path: string): Promise<void> {
 
 function listenError(path: string, cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof SyncError) return cause
-  return new SyncError('socket-failed', `Cannot listen on "${path}": ${cause.message}`, { cause })
+  const why = isDiskError(cause) && 'path' in cause ? `${whyNotUsed(cause)}: "${String(cause.path)}"` : cause.message
+  return new SyncError('socket-failed', `Cannot listen on "${path}": ${why}`, { cause })
 }

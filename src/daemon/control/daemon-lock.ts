@@ -7,6 +7,7 @@ import { systemClock } from '../../base/async/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { whyNotUsed } from '../runtime/disk-error-text.ts'
 import { processIdentityOf, isAlive, isHere, type ProcessIdentity } from '../runtime/process-identity.ts'
 import { answers } from './control-client.ts'
 import { removeSocketFolder } from './control-path.ts'
@@ -382,5 +383,6 @@ function unlessRefused(error: unknown): false {
 function lockError(attempt: string, path: string, cause: unknown): unknown {
   if (isAbortError(cause)) return cause
   if (!(cause instanceof Error) || cause instanceof SyncError) return cause
-  return new SyncError('store-failed', `Cannot ${attempt} the lock "${path}": ${cause.message}`, { cause })
+  const why = isDiskError(cause) ? whyNotUsed(cause) : cause.message
+  return new SyncError('store-failed', `Cannot ${attempt} the lock "${path}": ${why}`, { cause })
 }

@@ -119,7 +119,7 @@ function toldOf(
   waiting?: Revision,
 ): Pick<SyncEnd, 'code' | 'message' | 'mend' | 'place'> {
   if (error === undefined) return {}
-  const mend = mendOf(error, waiting && { source, ...identityOf(waiting) })
+  const mend = mendOf(error, { source, ...(waiting && identityOf(waiting)) })
   const { code, message, place } = error
   return { code, message, mend, ...(place !== undefined && { place }) }
 }

@@ -408,7 +408,7 @@ function conditionOf(
 ): Condition {
   const credential = condition.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
   const { id: source } = configured.source
-  const mend = mendOf(condition, seen && { source, ...identityOf(seen) })
+  const mend = mendOf(condition, { source, ...(seen && identityOf(seen)) })
   return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 

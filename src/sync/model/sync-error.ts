@@ -102,7 +102,7 @@ export const SYNC_ERROR_RULES = {
   'lock-mismatch': {
     meaning: 'The lock and the configuration, or the lock and what was found, disagree; or the lock cannot be read',
     ends: 'person',
-    fix: 'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
+    fix: 'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, skillsyncd update SOURCE moves what is there',
   },
   'skill-recalled': {
     meaning: 'The lock names a skill that is recalled. What was served before stays, without that skill',
@@ -145,9 +145,9 @@ export const SYNC_ERROR_RULES = {
     fix: 'This limit is fixed: narrow `include` of the source, or have less of it upstream',
   },
   'git-missing': {
-    meaning: 'The source needs the git or ssh program, and it is missing or cannot run',
+    meaning: 'The source needs git or ssh, which is missing or cannot run',
     ends: 'person',
-    fix: 'Install the program that the message names, or use an http(s) address',
+    fix: 'Install the named program, or name it in `programs`; over http(s), `backend: embedded` needs none',
   },
   unsupported: {
     meaning: 'The source needs something that this version does not have',
@@ -192,7 +192,7 @@ export const SYNC_ERROR_RULES = {
   'disabled-returns': {
     meaning: 'A disabled skill is at another place, or another skill has its name, URI, SKILL.md or files',
     ends: 'decision',
-    fix: `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
+    fix: `${LOOK}, then ${DECIDE}; skillsyncd enable SKILL lets the skill itself be served again`,
   },
   'awaiting-approval': {
     meaning: '`update: review`, or a gate: the ref moved, and the served commit stays until the new one is approved',
@@ -202,17 +202,17 @@ export const SYNC_ERROR_RULES = {
   held: {
     meaning: 'A person ran skillsyncd hold: the source stays where it is',
     ends: 'choice',
-    fix: 'skillsyncd release lets it follow its ref again',
+    fix: 'skillsyncd release SOURCE lets it follow its ref again',
   },
   'rolled-back': {
     meaning: 'A person ran skillsyncd rollback: the commit that was left is skipped',
     ends: 'choice',
-    fix: 'Nothing to do: the next commit is served; skillsyncd release serves the skipped one again, skillsyncd hold keeps the source where it is',
+    fix: 'Nothing: the next commit is served; skillsyncd release SOURCE serves the skipped one again, skillsyncd hold SOURCE keeps the served one',
   },
   rejected: {
     meaning: 'A person ran skillsyncd reject: that commit is skipped',
     ends: 'choice',
-    fix: `Nothing to do: the next commit is considered again; ${APPROVE} approves this one after all`,
+    fix: `Nothing: the next commit is considered again; ${APPROVE} approves this one after all`,
   },
 } as const satisfies Readonly<Record<string, CodeRule>>
 
@@ -450,10 +450,10 @@ function textOf(cause: unknown, later: Error): string {
   return `${cause instanceof Error ? cause.message : String(cause)}; then ${later.message}`
 }
 
-/** The source that an error is about, and its waiting revision. */
+/** The source that an error is about, and its waiting revision, if any. */
 export interface ErrorSubject {
   readonly source: string
-  readonly commit: string
+  readonly commit?: string | undefined
   readonly tag?: string | undefined
 }
 
@@ -466,7 +466,7 @@ export function mendOf({ code, fix }: Pick<Problem, 'code' | 'fix'>, about?: Err
   if (fix !== undefined) return fix
   const general = SYNC_ERROR_RULES[code].fix
   if (about === undefined) return general
-  return general.replaceAll('SOURCE', about.source).replaceAll(/\bID\b/g, about.tag ?? about.commit)
+  return general.replaceAll('SOURCE', about.source).replaceAll(/\bID\b/g, about.tag ?? about.commit ?? 'ID')
 }
 
 /** True if the operator chose this state: there is nothing to fix. */

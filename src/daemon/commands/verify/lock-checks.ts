@@ -25,7 +25,7 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<CheckRes
     }
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield verdicts('lock-unreadable').fail(error.message, mendOf(error))
+    yield verdicts('lock-unreadable').fail(error.message, error.fix)
   }
 }
 
@@ -38,7 +38,7 @@ async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncG
       await expectProof(file, source, entry.revision.commit)
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      yield verdicts('lock-mismatch', source.id).fail(error.message, mendOf(error))
+      yield verdicts('lock-mismatch', source.id).fail(error.message, mendOf(error, { source: source.id }))
     }
   }
 }
