@@ -6,7 +6,7 @@ import { Wire } from '../../bench/wire.ts'
 import { followEvents } from '../../src/features/channel/follow/channel-events.ts'
 import { FOLLOWER_HEADER } from '../../src/features/channel/recall/follower-report.ts'
 import { recallIn } from '../../src/sync/model/decisions/disabled-entries.ts'
-import { newRecall } from '../../src/sync/model/decisions/recalled-skills.ts'
+import { newRecall, withRecall } from '../../src/sync/model/decisions/recalled-skills.ts'
 import { PLAIN_WAY } from '../../src/sync/upstream/http/host-access.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
 import { Follower } from '../features/channel/follow/follower.ts'
@@ -14,6 +14,7 @@ import { SIGNER, skillNamed, startFileServer } from '../features/channel/follow/
 import type { FileServer } from '../features/channel/follow/site.ts'
 import { Hub } from '../features/channel/publish/hub.ts'
 import type { Content } from '../features/channel/publish/hub.ts'
+import { ADA, recallsIn } from '../support/decided.ts'
 import { never } from '../sync/store/samples.ts'
 
 const MANY = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`part-${index}.md`, `part ${index}\n`]))
@@ -68,9 +69,8 @@ test('a simulated follower that obeys a recall sends the requests of a real one'
   await hub.serve(FIRST)
   await hub.publish()
   for (const pull of [async () => real.pull(), async () => simulated.pull(never())]) await pull()
-  const at = '2026-06-15T12:00:00.000Z'
-  const recall = recallIn(newRecall(['a'.repeat(64)], 'it is bad', at), [])
-  await hub.store.decisions.recall(recall, { at, by: 'person', decision: 'disable' })
+  const recall = recallIn(newRecall(['a'.repeat(64)], 'it is bad', ADA), [])
+  await hub.store.decisions.changeOut((out) => withRecall(out, recall) ?? out, { ...ADA, decision: 'disable' })
   await hub.publish()
 
   const asReal = await requestsOf(server, async () => real.pull())
@@ -78,7 +78,7 @@ test('a simulated follower that obeys a recall sends the requests of a real one'
 
   expect(asSimulated).toEqual(asReal)
   expect(asReal.join(' ')).toContain('reach')
-  expect([simulated.recalls, real.store.decisions.recalls.size]).toEqual([1, 1])
+  expect([simulated.recalls, recallsIn(real.store.decisions.outOfService).length]).toEqual([1, 1])
   place.close()
 })
 

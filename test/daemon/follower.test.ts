@@ -14,6 +14,7 @@ import { lockEntryOf, type Lock } from '../../src/sync/model/decisions/lock.ts'
 import { changeLock } from '../../src/sync/store/lock-file.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { changeDatabase, damageObject } from '../support/damage.ts'
+import { setDisabled } from '../support/decided.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { numbered, publishSamples } from '../sync/store/samples.ts'
@@ -103,7 +104,7 @@ test('a skill that is disabled is noticed by itself, and stays so where the deci
   const [first] = source!.skills
   const changed = nextChange(follower)
 
-  await decisions.disable(source!.source, first!.path, true)
+  await setDisabled(decisions, source!.source, first!.path, true)
   await changed
   const without = uris(follower)
   await writeFile(decisions.file, '{')
@@ -111,7 +112,7 @@ test('a skill that is disabled is noticed by itself, and stays so where the deci
   await desk.publish(1, 2, 3)
   await follower.look()
   const damaged = uris(follower)
-  await writeFile(decisions.file, '{"sources":{}}')
+  await writeFile(decisions.file, '{"rules":[]}')
   await follower.look()
 
   expect(without).toEqual(['skill://team/skill-2/SKILL.md'])
@@ -125,7 +126,7 @@ test('a follower that never could read what is disabled serves nothing until a p
   await desk.publish(1, 2)
   const { decisions } = desk.store
   const [source] = (await desk.store.generations.current())!.sources
-  await decisions.disable(source!.source, 'skill-1', true)
+  await setDisabled(decisions, source!.source, 'skill-1', true)
   const sound = await readFile(decisions.file)
   await writeFile(decisions.file, Buffer.alloc(sound.length))
   await rm(decisions.copy)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { firstPlace } from '../../src/sync/model/decisions/out-of-service.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { skill } from '../e2e/world.ts'
 import { changeDatabase, damageObject, loseObject, servedIn } from '../support/damage.ts'
@@ -293,7 +294,7 @@ async function expectDecided({ home }: Scene): Promise<void> {
   using store = (await Store.openExisting(home.state))!
   const { decisions } = store
   await decisions.read()
-  expect([...decisions.disabled.keys()]).toEqual(['team'])
+  expect(decisions.outOfService.map((rule) => firstPlace(rule)?.source)).toEqual(['team'])
 }
 
 async function snapshotIn({ home }: Scene): Promise<string> {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../src/sync/store/store.ts'
 import { changeDatabase } from '../support/damage.ts'
+import { disableRule, stayRule } from '../support/decided.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
 import { pullNow } from '../support/pull-now.ts'
 import { Desk, TEAM, named, removed, skills } from './desk.ts'
@@ -305,15 +306,20 @@ test('what is held, and what can be rolled back to within the retention, is neve
   expect(versions.length - (await store.objects.missing(versions)).length).toBeLessThanOrEqual(4)
 })
 
+const HOLD = stayRule(TEAM, { noPoll: true, at: '2026-06-15T10:00:00.000Z' })
+
 test.each([
   '',
   '{',
-  '{"sources":{"team":{"hold":{"commit":"main","at":"2026-06-15T10:00:00.000Z"}}}}',
-  '{"sources":{"team":{"hold":{"at":"2026-06-15T10:00:00.000Z"}}}}',
-  '{"sources":{"Team":{}}}',
-  '{"disabled":{"team":"one"},"sources":{}}',
-  '{"disabled":{"team":["one"]},"sources":{}}',
-  '{"disabled":{"team":{"one":{"places":[],"beside":[]}}},"sources":{}}',
+  fileOf({ ...HOLD, commit: 'main' }),
+  fileOf({ ...HOLD, noPoll: undefined }),
+  fileOf({ ...HOLD, on: { source: 'Team' } }),
+  fileOf({ ...HOLD, effect: 'wait' }),
+  fileOf({ ...disableRule([{ source: TEAM, path: 'one' }]), on: 'one' }),
+  fileOf({ ...disableRule([{ source: TEAM, path: 'one' }]), on: ['one'] }),
+  fileOf(disableRule([])),
+  fileOf({ ...disableRule([{ source: TEAM, path: 'one' }]), by: 'hub' }),
+  '{"sources":{}}',
 ])('decisions that cannot be read stop every pull by name, and are left as they are: %j', async (text) => {
   await using desk = await Desk.open()
   await desk.repository.commit(skills('one'))
@@ -337,7 +343,7 @@ test('a decision about a source that does not exist any more is kept, and distur
   const commit = await desk.repository.commit(skills('one'))
   await desk.start()
   const file = join(desk.state, 'decisions.json')
-  await writeFile(file, '{"sources":{"gone":{"hold":{"noPoll":true,"at":"2026-06-15T10:00:00.000Z"}}}}\n')
+  await writeFile(file, `${fileOf({ ...HOLD, on: { source: 'gone' } })}\n`)
   await desk.start()
 
   expect(await desk.sync()).toMatchObject({ kind: 'updated', revision: { commit } })
@@ -346,6 +352,10 @@ test('a decision about a source that does not exist any more is kept, and distur
   expect(desk.daemon.parts.status.status().sources.map(({ id }) => id)).toEqual([TEAM])
   expect(desk.status().decision).toEqual({ hold: { commit, noPoll: true, at: expect.any(String) } })
 })
+
+function fileOf(rule: object): string {
+  return JSON.stringify({ rules: [rule] })
+}
 
 /** Serves three commits after one another. */
 async function threeCommits(desk: Desk): Promise<string[]> {

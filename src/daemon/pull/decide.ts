@@ -1,11 +1,15 @@
+import type { Decider } from '../../sync/model/decisions/decided.ts'
 import {
+  decisionOf,
   identityOf,
   isAbout,
   withoutCandidate,
-  type SourceDecision,
+  type Hold,
   type SourceHold,
 } from '../../sync/model/decisions/decisions.ts'
-import type { ObjectId, Revision } from '../../sync/model/revision.ts'
+import type { SourceRule, StayRule } from '../../sync/model/decisions/rules.ts'
+import type { Revision } from '../../sync/model/revision.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAwaitingDecision, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { revisionText } from '../../sync/pull/move-policy.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
@@ -21,6 +25,8 @@ export interface DecisionDetails {
   /** The tag object, if the ref is an annotated tag. */
   readonly tag?: string | undefined
   readonly hold?: HoldDetails
+  /** A ring that is held or released, in place of the source. */
+  readonly ring?: string | undefined
   /** The person who decides. */
   readonly by?: string | undefined
 }
@@ -35,14 +41,16 @@ export interface HoldDetails {
 
 /** The facts that a decision depends on. */
 export interface Situation extends DecisionDetails {
-  readonly source: string
-  readonly now: Date
+  readonly source: SourceId
+  readonly decider: Decider
   readonly served: Revision | undefined
   /** The last known upstream revision, if it is not served. */
   readonly waiting: Revision | undefined
   /** The number of its skills that wait for their own approval. */
   readonly pending: number
 }
+
+type SourceRules = readonly SourceRule[]
 
 /** A revision that waits for a decision, and the reason. */
 export interface CandidateRevision {
@@ -52,66 +60,72 @@ export interface CandidateRevision {
 }
 
 /**
- * Applies the verb to the decision about a source. Throws if there is nothing to decide; the message says what there
+ * Applies the verb to the rules about a source. Throws if there is nothing to decide; the message says what there
  * is.
  */
-export function decisionAfter(verb: Verb, before: SourceDecision, situation: Situation): SourceDecision {
-  const { skipped } = before
+export function rulesAfter(verb: Verb, before: SourceRules, situation: Situation): SourceRules {
+  const { source, decider, ring } = situation
+  const { hold, skipped, ringHolds } = decisionOf(before)
   switch (verb) {
     case 'hold':
-      return { ...before, hold: holdOf(situation) }
-    case 'release': {
-      if (before.hold === undefined && skipped?.by !== 'rollback') throw nothing(notHeld(situation.source, before))
-      const { hold: _ended, ...rest } = before
-      return skipped?.by === 'rollback' ? omit(rest, 'skipped') : rest
-    }
+      return [...before.filter((rule) => !isHold(rule, ring)), holdOf(situation)]
+    case 'release':
+      if (ring !== undefined && ringHolds?.[ring] === undefined)
+        throw nothing(`"${source}" is not held in the ring "${ring}"; skillsyncd status --rings shows all`)
+      if (ring !== undefined) return before.filter((rule) => !isHold(rule, ring))
+      if (hold === undefined && skipped?.by !== 'rollback') throw nothing(notHeld(source, ringHolds))
+      return before.filter((rule) => !isHold(rule) && !(rule.effect === 'skip' && rule.isLeft === true))
     case 'approve': {
-      const candidate = candidateOf(situation, before.hold, 'approve')
-      const rest = isAbout(skipped, candidate) ? omit(before, 'skipped') : before
-      return { ...rest, approved: identityOf(candidate) }
+      const candidate = candidateOf(situation, hold, 'approve')
+      const isDone = (rule: SourceRule): boolean =>
+        rule.effect === 'take' || (rule.effect === 'skip' && isAbout(rule.on, candidate))
+      return [
+        ...before.filter((rule) => !isDone(rule)),
+        { ...decider, effect: 'take', on: { source, ...identityOf(candidate) } },
+      ]
     }
     case 'reject': {
-      const candidate = candidateOf(situation, before.hold, 'reject')
-      return { ...omit(before, 'approved'), skipped: { ...identityOf(candidate), by: 'reject' } }
+      const candidate = candidateOf(situation, hold, 'reject')
+      return [...withoutCandidate(before), { ...decider, effect: 'skip', on: { source, ...identityOf(candidate) } }]
     }
     default:
       return verb satisfies never
   }
 }
 
+function isHold(rule: SourceRule, ring?: string): rule is StayRule {
+  return rule.effect === 'stay' && rule.on.ring === ring
+}
+
 /**
- * The decision about a source after a rollback: the revision it left is skipped. A hold moves along: it would take the
+ * The rules about a source after a rollback: the revision it left is skipped. A hold moves along: it would take the
  * source back at the next pull.
  */
-export function decisionAfterRollback(
-  before: SourceDecision,
-  from: Revision | undefined,
-  to: Revision,
-): SourceDecision {
-  const { hold, skipped: _skipped, approved: _approved, ...rest } = before
-  if (hold !== undefined) return { ...rest, hold: { ...hold, commit: to.commit } }
-  const isLeft = from !== undefined && !isAbout(identityOf(from), to)
-  return { ...rest, ...(isLeft && { skipped: { ...identityOf(from), by: 'rollback' } }) }
+export function rulesAfterRollback(
+  before: SourceRules,
+  { from, to }: { readonly from: Revision | undefined; readonly to: Revision },
+  { source, decider }: Pick<Situation, 'source' | 'decider'>,
+): SourceRules {
+  const rest = withoutCandidate(before)
+  if (rest.some((rule) => isHold(rule)))
+    return rest.map((rule) => (isHold(rule) ? { ...rule, commit: to.commit } : rule))
+  if (from === undefined || isAbout(from, to)) return rest
+  return [...rest, { ...decider, effect: 'skip', on: { source, ...identityOf(from) }, isLeft: true }]
 }
 
-/** The decision about a source that stays at a commit from now on. What concerned a candidate is done. */
-export function decisionAfterHold(
-  before: SourceDecision,
-  commit: ObjectId,
-  details: HoldDetails,
-  now: Date,
-): SourceDecision {
-  return { ...withoutCandidate(before), hold: { commit, ...holdNow(details, now) } }
+/** The rules about a source that stays at the commit that is served from now on. What concerned a candidate is done. */
+export function rulesAfterHold(before: SourceRules, holding: HoldFacts): SourceRules {
+  return withoutCandidate([...before.filter((rule) => !isHold(rule)), holdOf(holding)])
 }
 
-function holdOf({ source, served, hold = {}, now }: Situation): SourceHold {
-  if (served !== undefined) return { commit: served.commit, ...holdNow(hold, now) }
-  if (hold.noPoll === true) return holdNow(hold, now)
-  throw nothing(`Nothing of "${source}" is served that it could be held at; name a full commit id`)
-}
+type HoldFacts = Pick<Situation, 'source' | 'decider' | 'hold' | 'ring' | 'served'>
 
-function holdNow({ reason, noPoll }: HoldDetails, now: Date): Omit<SourceHold, 'commit'> {
-  return { ...(noPoll === true && { noPoll }), ...(reason !== undefined && { reason }), at: now.toISOString() }
+function holdOf({ source, decider, hold: { reason, noPoll } = {}, ring, served }: HoldFacts): StayRule {
+  if (ring !== undefined) return { ...decider, reason, effect: 'stay', on: { source, ring } }
+  if (served === undefined && noPoll !== true)
+    throw nothing(`Nothing of "${source}" is served that it could be held at; name a full commit id`)
+  const stay = { ...decider, reason, effect: 'stay', on: { source }, commit: served?.commit } as const
+  return noPoll === true ? { ...stay, noPoll } : stay
 }
 
 /**
@@ -152,15 +166,11 @@ export function isWaiting(code: SyncErrorCode | undefined): boolean {
   return code !== undefined && (isAwaitingDecision(code) || code === 'rejected' || code === 'rolled-back')
 }
 
-function omit(decision: SourceDecision, part: keyof SourceDecision): SourceDecision {
-  return Object.fromEntries(Object.entries(decision).filter(([key]) => key !== part))
-}
-
 function nothing(message: string): OperatorError {
   return new OperatorError('nothing-to-decide', message)
 }
 
-function notHeld(source: string, { ringHolds = {} }: SourceDecision): string {
+function notHeld(source: string, ringHolds: Readonly<Record<string, Hold>> = {}): string {
   const [ring] = Object.keys(ringHolds)
   return ring === undefined
     ? `"${source}" follows its ref: it is neither held nor rolled back`

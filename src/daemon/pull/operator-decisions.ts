@@ -1,17 +1,17 @@
 import type { Registry } from '../../serve/registry.ts'
 import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
 import { byPerson } from '../../sync/model/decisions/decided.ts'
-import { withRingHold, type Hold, type SourceDecision, type SourceHold } from '../../sync/model/decisions/decisions.ts'
+import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
+import type { Disabling } from '../../sync/model/decisions/disabled-entries.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../runtime/context.ts'
-import { OperatorError } from '../runtime/operator-error.ts'
 import { disablementIn, keptOut, type Disablement } from '../status/disablement.ts'
-import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
-import type { DecisionDetails, HoldDetails, CandidateRevision, Situation, Verb } from './decide.ts'
+import { expectWaiting, isWaiting, rulesAfter } from './decide.ts'
+import type { DecisionDetails, CandidateRevision, Situation, Verb } from './decide.ts'
 import { followDisabled } from './load-decisions.ts'
 import type { PullReport } from './pull-report.ts'
 import type { Puller } from './puller.ts'
@@ -50,46 +50,21 @@ export class OperatorDecisions {
     return store.decisions.knownOf(id).hold === undefined ? revision : undefined
   }
 
-  /** Stores the decision about a source, and returns it. The next pull follows it. */
+  /** Stores the decision about a source, and returns it. The next pull, or promotion, follows it. */
   async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<SourceDecision> {
-    const { store, log, puller } = this.#parts
+    const { store, log, puller, clock, served } = this.#parts
+    const { commit, tag, hold, by, ring } = named
     // A running pull would follow the previous decision.
-    await puller.stop(id)
-    const situation = { ...this.#situation(id), ...named }
-    const { commit, tag, hold, by } = named
-    const decider = byPerson(by, situation.now)
-    const decided = { ...decider, decision: verb, source: id, commit, reason: hold?.reason }
-    const decision = await store.decisions.change(id, (before) => decisionAfter(verb, before, situation), decided)
-    const about = { ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
-    log.info('decided', { source: id, decision: verb, ...about, ...(verb === 'hold' && loggedHold(decision.hold)) })
-    return decision
-  }
-
-  /** Keeps a ring from taking anything of a source from now on. */
-  async holdRing(id: SourceId, ring: string, { reason, by }: HoldDetails): Promise<Hold> {
-    const hold = { ...(reason !== undefined && { reason }), at: this.#parts.clock.now().toISOString() }
-    await this.#changeRing(id, ring, hold, by)
-    return hold
-  }
-
-  /** Lets a ring take new commits of a source again. */
-  async releaseRing(id: SourceId, ring: string, by?: string): Promise<void> {
-    if (this.#parts.store.decisions.of(id).ringHolds?.[ring] === undefined)
-      throw new OperatorError(
-        'nothing-to-decide',
-        `"${id}" is not held in the ring "${ring}"; skillsyncd status --rings shows all`,
-      )
-    await this.#changeRing(id, ring, undefined, by)
-  }
-
-  async #changeRing(source: SourceId, ring: string, hold: Hold | undefined, by: string | undefined): Promise<void> {
-    const { store, log, served, clock } = this.#parts
-    const decision = hold === undefined ? 'release' : 'hold'
-    const decided = { ...byPerson(by, clock.now()), decision, source, ring, reason: hold?.reason } as const
-    await store.decisions.change(source, (before) => withRingHold(before, ring, hold), decided)
-    log.info('decided', { source, ring, decision, ...loggedHold(hold) })
+    if (ring === undefined) await puller.stop(id)
+    const decider = byPerson(by, clock.now())
+    const situation = { ...this.#situation(id), ...named, decider }
+    const decided = { ...decider, decision: verb, source: id, ring, commit, reason: hold?.reason }
+    const decision = await store.decisions.decide(id, (before) => rulesAfter(verb, before, situation), decided)
+    const held = ring === undefined ? decision.hold : decision.ringHolds?.[ring]
+    log.info('decided', { source: id, ring, decision: verb, commit, tag, ...(verb === 'hold' && loggedHold(held)) })
     // The promotions look again.
-    served.serve()
+    if (ring !== undefined) served.serve()
+    return decision
   }
 
   /**
@@ -100,13 +75,14 @@ export class OperatorDecisions {
     id: SourceId,
     path: string,
     disabled: boolean,
-    { sourceOnly = false, reason, by }: Disabling = {},
+    { sourceOnly, reason, by }: DisablingDetails = {},
   ): Promise<Disablement> {
     const { store, log, served, clock } = this.#parts
     const snapshots = [...served.current, ...served.currentInRings].map(({ snapshot }) => snapshot)
     const before = store.decisions.outOfService
-    const decider = byPerson(by, clock.now())
-    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly, reason, decider })
+    const disabling = { source: id, path, sourceOnly, reason, decider: byPerson(by, clock.now()) }
+    const { decisions } = store
+    const isNew = await (disabled ? decisions.disable(disabling, snapshots) : decisions.enable(disabling, snapshots))
     if (isNew && disabled) await followDisabled(snapshots, this.#parts)
     await served.serveInSlices()
     if (isNew)
@@ -128,13 +104,12 @@ export class OperatorDecisions {
   }
 
   /** The facts that a decision about a source depends on, except those that the operator names. */
-  #situation(id: SourceId): Omit<Situation, keyof DecisionDetails> {
-    const { config, report, served, clock } = this.#parts
+  #situation(id: SourceId): Omit<Situation, keyof DecisionDetails | 'decider'> {
+    const { config, report, served } = this.#parts
     const { condition, revision } = report.recordOf(configuredIn(config, id).source)
     const waiting = isWaiting(condition?.code) ? revision : undefined
     return {
       source: id,
-      now: clock.now(),
       served: served.currentOf(id)?.snapshot.revision,
       waiting,
       pending: this.pendingOf(id).length,
@@ -143,13 +118,7 @@ export class OperatorDecisions {
 }
 
 /** The details of a skill that goes out of service. */
-export interface DisablingDetails {
-  /** Skills with the same content in other sources stay in service. */
-  readonly sourceOnly?: boolean | undefined
-  readonly reason?: string | undefined
-}
-
-interface Disabling extends DisablingDetails {
+export interface DisablingDetails extends Pick<Disabling, 'sourceOnly' | 'reason'> {
   /** The person who decides. */
   readonly by?: string | undefined
 }

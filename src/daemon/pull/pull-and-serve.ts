@@ -1,6 +1,6 @@
 import { disposeOnAbort } from '../../base/async/abortable.ts'
 import { unlessRecalled } from '../../features/channel/recall/recalled-lock.ts'
-import { outdatedIn } from '../../sync/model/decisions/approvals.ts'
+import { outdatedIn, withApproval } from '../../sync/model/decisions/approvals.ts'
 import { isAbout, withoutApproval, withoutCandidate } from '../../sync/model/decisions/decisions.ts'
 import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
@@ -188,8 +188,8 @@ export class PullAndServe {
     const current = served.currentOf(source.id)
     const taken = await pullSource({ source, current, orders, io, signal })
     // A recall may have come with this pull.
-    const { recalls } = store.decisions
-    const pulled = orders.locked === undefined ? taken : unlessRecalled(taken, current?.snapshot, recalls)
+    const { outOfService } = store.decisions
+    const pulled = orders.locked === undefined ? taken : unlessRecalled(taken, current?.snapshot, outOfService)
     await keyring.heard(configured, pulled, signal)
     if (pulled.kind === 'updated' && source.kind === 'mcp') await advance.prepare(source, pulled.snapshot, signal)
     return pulled
@@ -232,17 +232,18 @@ export class PullAndServe {
     log.recovery('served-lost', id)
     damage.clear(id, mark)
     // Decisions about a candidate are settled when the source has moved on. A restored revision has not moved.
-    if (from === undefined) await store.decisions.change(id, withoutApproval)
-    else if (!isAbout(from, snapshot.revision)) await store.decisions.change(id, withoutCandidate)
+    if (from === undefined) await store.decisions.decide(id, withoutApproval)
+    else if (!isAbout(from, snapshot.revision)) await store.decisions.decide(id, withoutCandidate)
   }
 
   /** Revokes on disk first: after a kill, a skill may wait for approval, but is never served without review. */
   async #revokeOutdated(snapshot: Snapshot): Promise<void> {
-    const { store, log } = this.#parts
+    const { store, log, clock } = this.#parts
     const { decisions } = store
-    for (const [path, approval] of outdatedIn(snapshot, decisions.approvals)) {
-      await decisions.approve(snapshot.source, path, { ...approval, isRevoked: true })
-      log.warn('approval-revoked', { source: snapshot.source, skill: path })
+    const ended = clock.now().toISOString()
+    for (const approval of outdatedIn(snapshot, decisions.approvals)) {
+      await decisions.change((rules) => withApproval(rules, { ...approval, ended }))
+      log.warn('approval-revoked', { source: snapshot.source, skill: approval.on.path })
     }
   }
 

@@ -1,5 +1,6 @@
 import { byPerson } from '../../sync/model/decisions/decided.ts'
-import { UNDECIDED, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
+import { decisionOf, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
+import type { SourceRule } from '../../sync/model/decisions/rules.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncError } from '../../sync/model/sync-error.ts'
@@ -9,7 +10,7 @@ import { configuredIn } from '../config/config.ts'
 import type { DaemonContext } from '../runtime/context.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import type { Candidates } from './candidates.ts'
-import { decisionAfterHold, decisionAfterRollback, type HoldDetails } from './decide.ts'
+import { rulesAfterHold, rulesAfterRollback, type HoldDetails } from './decide.ts'
 import { loggedHold } from './operator-decisions.ts'
 import type { Puller } from './puller.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
@@ -54,8 +55,7 @@ export class Rollbacks {
     if (back.size === 0)
       throw new OperatorError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
     for (const [id, { snapshot }] of back) {
-      const decision = decisionAfterRollback(store.decisions.of(id), undefined, snapshot.revision)
-      const refusal = await refusalOf(this.#config, snapshot, decision)
+      const refusal = await refusalOf(this.#config, snapshot, store.decisions.of(id))
       if (refusal instanceof NotLockedError) throw broughtBack(this.#config, id, refusal)
       if (refusal !== undefined) throw refusal
     }
@@ -66,9 +66,11 @@ export class Rollbacks {
       await puller.stop(id)
       const from = served.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
-      const after = (before: SourceDecision): SourceDecision => decisionAfterRollback(before, from, to)
-      const decided = { ...byPerson(by, clock.now()), decision: 'rollback', source: id, commit: to.commit } as const
-      done.push({ source: id, from, to, decision: await store.decisions.change(id, after, decided) })
+      const decider = byPerson(by, clock.now())
+      const decided = { ...decider, decision: 'rollback', source: id, commit: to.commit } as const
+      const after = (before: readonly SourceRule[]): readonly SourceRule[] =>
+        rulesAfterRollback(before, { from, to }, { source: id, decider })
+      done.push({ source: id, from, to, decision: await store.decisions.decide(id, after, decided) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
     // A change that must reach the disk is not interrupted.
@@ -87,15 +89,17 @@ export class Rollbacks {
     const taken = known ?? (await this.#vet(source, commit, signal))
     const { snapshot } = taken
     const to = snapshot.revision.commit
-    const decisionOf = (before: SourceDecision): SourceDecision => decisionAfterHold(before, to, details, clock.now())
-    const refusal = await refusalOf(this.#config, snapshot, decisionOf(UNDECIDED))
+    const { by, reason } = details
+    const decider = byPerson(by, clock.now())
+    const after = (before: readonly SourceRule[]): readonly SourceRule[] =>
+      rulesAfterHold(before, { source, decider, hold: details, served: snapshot.revision })
+    const refusal = await refusalOf(this.#config, snapshot, decisionOf(after([])))
     if (refusal !== undefined) throw refusal
     await this.#expectWhole(new Map([[source, taken]]), signal)
     // A running pull would publish another revision.
     await puller.stop(source)
-    const { by, reason } = details
-    const decided = { ...byPerson(by, clock.now()), decision: 'hold', source, commit: to, reason } as const
-    const decision = await store.decisions.change(source, decisionOf, decided)
+    const decided = { ...decider, decision: 'hold', source, commit: to, reason } as const
+    const decision = await store.decisions.decide(source, after, decided)
     log.info('decided', { source, decision: 'hold', ...loggedHold(decision.hold) })
     if (taken.held.snapshot === served.currentOf(source)?.held.snapshot) return decision
     const isForAllRings = known !== undefined && decision.ringHolds === undefined

@@ -3,7 +3,9 @@ import { shellWord } from '../../base/text/shell-word.ts'
 import type { Decided } from '../../sync/model/decisions/decided.ts'
 import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { DisabledMatch } from '../../sync/model/decisions/disabled-matches.ts'
-import type { RecalledSkill } from '../../sync/model/decisions/recalled-skills.ts'
+import { isRecall } from '../../sync/model/decisions/out-of-service.ts'
+import { recallingHub } from '../../sync/model/decisions/recalled-skills.ts'
+import type { RecallRule } from '../../sync/model/decisions/rules.ts'
 import type { KeptVersion } from '../../sync/model/skill.ts'
 import type { SkillProblem } from '../../sync/model/verdict/verdict.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
@@ -93,14 +95,17 @@ export type DisabledBy = z.infer<typeof DISABLED_BY>
 /** The first of the places that a decision concerns. */
 export const DISABLED_PLACES = z.array(DISABLED_BY.extend({ place: z.string() })).readonly()
 
-export function disabledBy({ source, path, by, reason, recall }: DisabledMatch): DisabledBy {
-  const why = reason !== undefined && { reason }
-  return { as: `${source}/${path}`, by, ...why, ...(recall !== undefined && { recall: recallReason(recall) }) }
+export function disabledBy({ source, path, by, rule }: DisabledMatch): DisabledBy {
+  const about = { as: `${source}/${path}`, by }
+  if (isRecall(rule)) return { ...about, recall: recallReason(rule) }
+  return rule.reason === undefined ? about : { ...about, reason: rule.reason }
 }
 
 /** The part of a recall that people see. */
-export function recallReason({ id, reason, at, by }: RecalledSkill): RecallReason {
-  return { id, ...(reason !== undefined && { reason }), at, ...(by !== undefined && { hub: by }) }
+export function recallReason(recall: RecallRule): RecallReason {
+  const { id, reason, at } = recall
+  const hub = recallingHub(recall)
+  return { id, ...(reason !== undefined && { reason }), at, ...(hub !== undefined && { hub }) }
 }
 
 /** The digits of the id of a recall that people see, and that commands accept. */

@@ -1,9 +1,9 @@
 import { matcher } from '../../base/globs.ts'
 import { baseName, isBelow } from '../../base/paths.ts'
-import { isApproved } from '../../sync/model/decisions/approvals.ts'
-import type { Approval } from '../../sync/model/decisions/approvals.ts'
+import { approvedIn, isApproved } from '../../sync/model/decisions/approvals.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import type { LockEntry } from '../../sync/model/decisions/lock.ts'
+import type { AdmitRule } from '../../sync/model/decisions/rules.ts'
 import { askedText, type Revision } from '../../sync/model/revision.ts'
 import type { Signers } from '../../sync/model/signers.ts'
 import type { KeptVersion, Skill } from '../../sync/model/skill.ts'
@@ -40,7 +40,9 @@ export interface Provenance {
   readonly update: Source['update']
   readonly decision: SourceDecision
   /** For a skill of another MCP server: its URI there, and its approval, if one is required. */
-  readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
+  readonly upstream:
+    | { readonly uri: string; readonly approved: { readonly at: string; readonly by: string } | undefined }
+    | undefined
   /** True if it has the contract block although its source does not use the contract. */
   readonly hasUnservedContract?: true
   /** The verified files of a skill of another MCP server. */
@@ -141,13 +143,13 @@ function publishedOf(of: Source, { published }: Snapshot, { path }: Skill): Pick
 function upstreamOf({ source, skill }: ProvenanceQuery, store: Store): Provenance['upstream'] {
   if (skill.upstream === undefined) return undefined
   const approval = approvalOf(source, skill, store)
-  return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.by } }
+  return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.who } }
 }
 
 /** The approval of the present declaration, if the source requires one. */
-function approvalOf(source: Source, skill: Skill, { decisions }: Store): Approval | undefined {
+function approvalOf(source: Source, skill: Skill, { decisions }: Store): AdmitRule | undefined {
   if (source.kind !== 'mcp' || source.approval !== 'required') return undefined
-  const approval = decisions.approvals.get(source.id)?.get(skill.path)
+  const approval = approvedIn(decisions.approvals, source.id).get(skill.path)
   return isApproved(skill, approval) ? approval : undefined
 }
 

@@ -10,7 +10,7 @@ import { contractDiagnostics, diagnosticsAbout } from '../../sync/catalog/contra
 import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import type { Approvals } from '../../sync/model/decisions/approvals.ts'
 import { UNDECIDED, identityOf, type SourceDecision, type Decisions } from '../../sync/model/decisions/decisions.ts'
-import type { OutOfService } from '../../sync/model/decisions/out-of-service.ts'
+import { disabledHere, firstPlace, type OutOfService } from '../../sync/model/decisions/out-of-service.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
@@ -499,10 +499,11 @@ function findingsOf(
     return verdict === undefined || verdict.reasons.length === 0 ? [] : [{ path: skill.path, ...verdict }]
   })
   const known = new Set(snapshot?.skills.map(({ path }) => path))
-  const gone = [...(decisions.outOfService.disabled.get(source.id) ?? [])].flatMap(([path, { scans, reason }]) => {
-    if (scans !== undefined || known.has(path)) return []
-    const by = { as: `${source.id}/${path}`, by: 'path', ...(reason !== undefined && { reason }) } as const
-    return [{ path, state: 'disabled', ways: NO_WAYS, reasons: [outProblem(source.id, path, by)] } as const]
+  const gone = disabledHere(decisions.outOfService).flatMap((rule) => {
+    const { source: of, path = '' } = firstPlace(rule) ?? {}
+    if (rule.by === 'scan' || of !== source.id || known.has(path)) return []
+    const by = { as: `${of}/${path}`, by: 'path', ...(rule.reason !== undefined && { reason: rule.reason }) } as const
+    return [{ path, state: 'disabled', ways: NO_WAYS, reasons: [outProblem(of, path, by)] } as const]
   })
   return {
     verdicts: byState([...judged, ...gone]),

@@ -1,6 +1,6 @@
 import { idsOf } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { isInForce } from '../../sync/model/decisions/disabled-skills.ts'
+import { isDecidedAt } from '../../sync/model/decisions/out-of-service.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { Store } from '../../sync/store/store.ts'
@@ -24,7 +24,9 @@ export interface RemainderGround {
  * source's skill, and content whose source is merely lost from our disk stays until it is fetched again.
  */
 export function remainderOf({ source, path }: LinkedSkill, { config, store, lost }: RemainderGround): LeftoverLinks {
-  const isDisabled = isInForce(store.decisions.disabled.get(source)?.get(path))
+  const isDisabled = store.decisions.outOfService.some(
+    (rule) => rule.ended === undefined && isDecidedAt(rule, source, path),
+  )
   if (isLost(source, lost) && !isDisabled) return 'content'
   return idsOf(config).includes(source) ? 'name' : 'nothing'
 }

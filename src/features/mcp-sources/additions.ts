@@ -4,11 +4,13 @@ import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
+import type { NameRule } from '../../sync/model/decisions/rules.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
 import { offlineError } from '../../sync/model/sync-error.ts'
+import { withNaming, withoutNaming } from '../../sync/model/uris/named-uris.ts'
 import { readUpstreamSkillUri } from '../../sync/model/uris/upstream-uri.ts'
 import { decidedIn, stateOf } from '../../sync/model/verdict/skill-states.ts'
 import type { VerdictState } from '../../sync/model/verdict/verdict.ts'
@@ -86,9 +88,8 @@ export class Additions {
     const path = expectNew(named, source, this.#parts.currentOf(id)?.snapshot.skills)
     const { entry, findings = [] } = await this.#serverOf(source).find(named, signal)
     if (entry === undefined) throw refusal(uri, findings.map(({ message }) => message).join('; '))
-    const { store, clock, log, pull } = this.#parts
-    const naming = { at: clock.now().toISOString(), by, ...(named.isUnverified && ({ unverified: true } as const)) }
-    await store.decisions.name(id, uri, naming, byPerson(by, clock.now()))
+    const { log, pull } = this.#parts
+    await this.#name(source, uri, { unverified: named.isUnverified ? true : undefined }, by)
     log.info('skill-named', { source: id, uri, unverified: named.isUnverified })
     await pull(id)
     return this.#additionAt(source, path, uri)
@@ -96,18 +97,17 @@ export class Additions {
 
   /** Has the files of a skill read, now and at each change, to learn the sizes that its server does not declare. */
   async measure(id: SourceId, path: string, by: string): Promise<void> {
-    const { store, clock, log, pull, currentOf } = this.#parts
-    this.#serverOf(this.#sourceOf(id))
+    const { store, log, pull, currentOf } = this.#parts
+    const source = this.#sourceOf(id)
+    this.#serverOf(source)
     const snapshot = currentOf(id)?.snapshot
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
     const isDisabled = snapshot !== undefined && disabledIn(snapshot, store.decisions.outOfService).has(path)
     if (skill?.upstream === undefined || isDisabled)
       throw new OperatorError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
     const { uri } = skill.upstream
-    const known = store.decisions.namings.get(id)?.get(uri)
-    const decided = { at: clock.now().toISOString(), by, measured: true } as const
-    const naming = { ...decided, ...(known?.unverified && ({ unverified: true } as const)) }
-    await store.decisions.name(id, uri, naming, byPerson(by, clock.now()))
+    const known = store.decisions.namings.find(({ on }) => on.source === id && on.uri === uri)
+    await this.#name(source, uri, { measured: true, unverified: known?.unverified }, by)
     log.info('skill-measured', { source: id, uri })
     await pull(id)
   }
@@ -116,7 +116,8 @@ export class Additions {
   async remove(id: SourceId, uri: string, by: string): Promise<Addition> {
     const source = this.#sourceOf(id)
     const { store, clock, log, pull } = this.#parts
-    const isNew = await store.decisions.name(id, uri, undefined, byPerson(by, clock.now()))
+    const decided = { ...byPerson(by, clock.now()), decision: 'remove', source: id, skill: uri } as const
+    const isNew = await store.decisions.change((rules) => withoutNaming(rules, id, uri), decided)
     if (!isNew) {
       const why = source.uris.some((named) => named.uri === uri) ? 'the configuration names it' : 'no operator added it'
       throw new OperatorError('nothing-to-decide', `Cannot remove ${shownValue(uri)} from "${id}": ${why}`)
@@ -124,6 +125,19 @@ export class Additions {
     log.info('skill-unnamed', { source: id, uri })
     await pull(id)
     return this.#additionAt(source, pathIn(uri), uri)
+  }
+
+  async #name(
+    { id: source }: McpSource,
+    uri: string,
+    how: Pick<NameRule, 'unverified' | 'measured'>,
+    who: string,
+  ): Promise<void> {
+    const { store, clock } = this.#parts
+    const decider = { ...byPerson(who, clock.now()), who }
+    const naming = { ...decider, ...how, effect: 'name', on: { source, uri } } as const
+    const decided = { ...decider, decision: 'add', source, skill: uri } as const
+    await store.decisions.change((rules) => withNaming(rules, naming), decided)
   }
 
   #additionAt({ id }: McpSource, path: string, upstream: string): Addition {

@@ -4,9 +4,9 @@ import { programVariables } from '../../daemon/access/program-variables.ts'
 import type { Config, ConfiguredSource } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { VERSION } from '../../serve/version.ts'
+import type { NameRule } from '../../sync/model/decisions/rules.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
-import type { Naming } from '../../sync/model/uris/named-uris.ts'
 import type { DocumentReader } from '../../sync/skill/document-reader.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
@@ -113,8 +113,9 @@ export class McpConnections implements AsyncDisposable {
     return [...named].map(([uri, isUnverified]) => ({ uri, isUnverified }))
   }
 
-  #decidedOf({ id }: McpSource): ReadonlyMap<string, Naming> {
-    return this.#parts.store.decisions.namings.get(id) ?? new Map<string, Naming>()
+  #decidedOf({ id }: McpSource): ReadonlyMap<string, NameRule> {
+    const { namings } = this.#parts.store.decisions
+    return new Map(namings.flatMap((naming) => (naming.on.source === id ? [[naming.on.uri, naming]] : [])))
   }
 
   #addressOf({ programEnv = {} }: ConfiguredSource, { place }: McpSource): McpAddress {

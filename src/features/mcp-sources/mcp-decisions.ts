@@ -1,6 +1,6 @@
 import type { DaemonCore } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
-import { declarationOf } from '../../sync/model/decisions/approvals.ts'
+import { declarationOf, withApproval } from '../../sync/model/decisions/approvals.ts'
 import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
@@ -74,9 +74,10 @@ export class McpDecisions {
         'nothing-to-decide',
         `Cannot approve "${id}/${path}": it changed since it was shown to you`,
       )
-    const approval = { declaration, at: clock.now().toISOString(), by }
-    const decided = { ...byPerson(by, clock.now()), decision: 'approve', source: id, skill: path } as const
-    const isNew = await store.decisions.approve(id, path, approval, decided)
+    const decider = { ...byPerson(by, clock.now()), who: by }
+    const approval = { ...decider, effect: 'admit', on: { source: id, path, declaration } } as const
+    const decided = { ...decider, decision: 'approve', source: id, skill: path } as const
+    const isNew = await store.decisions.change((rules) => withApproval(rules, approval), decided)
     if (!isNew) return false
     served.serve()
     log.info('skill-approved', { source: id, skill: path, digest: skill.digest })

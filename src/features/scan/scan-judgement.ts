@@ -1,7 +1,7 @@
+import type { ScannedContent } from '../../sync/model/decisions/disabled-entries.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import type { DisabledMatch } from '../../sync/model/decisions/disabled-matches.ts'
-import type { ScanChange } from '../../sync/model/decisions/disabled-skills.ts'
-import type { OutOfService } from '../../sync/model/decisions/out-of-service.ts'
+import { firstPlace, type OutOfService } from '../../sync/model/decisions/out-of-service.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -14,21 +14,14 @@ import { isRefused } from './scanner.ts'
 /** The scans of one run, by source and by `scanKeyOf` the content. */
 export type RunScans = ReadonlyMap<SourceId, ReadonlyMap<string, SkillScan>>
 
-/** A skill that is served, or was until a scan withheld it. */
-export interface ScannedSkill {
-  readonly source: SourceId
-  readonly path: string
-  readonly digest: string
-}
-
 /** The effects that a run of scans has on what is served. */
 export interface ScanJudgement {
   /** The skills that the scanner refuses and that are in service. */
-  readonly refused: readonly ScannedSkill[]
+  readonly refused: readonly ScannedContent[]
   /** The skills that the scanner refuses, and that a person has enabled with their present content. */
-  readonly accepted: readonly ScannedSkill[]
+  readonly accepted: readonly ScannedContent[]
   /** The contents whose scan of before is over: a later one found nothing, or no ring has them any more. */
-  readonly cleared: readonly ScannedSkill[]
+  readonly cleared: readonly ScannedContent[]
   /** The number of skills that scans withhold already, apart from those that are cleared, or refused in another version. */
   readonly withheld: number
   /** The number of skills that could be served. */
@@ -71,25 +64,6 @@ export function skillsOut({ refused, withheld }: Pick<ScanJudgement, 'refused' |
   return new Set(refused.map(({ source, path }) => `${source}/${path}`)).size + withheld
 }
 
-/** The changes of the decisions, by source and by the folder of the skill. */
-export function scanChangesOf(
-  { refused, cleared }: Pick<ScanJudgement, 'refused' | 'cleared'>,
-  at: string,
-): ReadonlyMap<SourceId, ReadonlyMap<string, ScanChange>> {
-  const all = Map.groupBy([...cleared, ...refused], ({ source }) => source)
-  const isIn = (skills: readonly ScannedSkill[]) => (one: ScannedSkill) => skills.includes(one)
-  const changeOf = (skills: readonly ScannedSkill[]): ScanChange => ({
-    withheld: skills.filter(isIn(refused)).map(({ digest }) => ({ digest, at })),
-    cleared: new Set(skills.filter(isIn(cleared)).map(({ digest }) => digest)),
-  })
-  return new Map(
-    [...all].map(([source, skills]) => {
-      const byPath = Map.groupBy(skills, ({ path }) => path)
-      return [source, new Map([...byPath].map(([path, ofPath]) => [path, changeOf(ofPath)]))]
-    }),
-  )
-}
-
 function judgeSource(
   snapshots: readonly Snapshot[],
   scans: ReadonlyMap<string, SkillScan> | undefined,
@@ -97,24 +71,24 @@ function judgeSource(
   scanner: Pick<GateScanner, 'refuse'>,
 ): ScanJudgement {
   const skills = judgedIn(snapshots, out)
-  const entries = [...new Set(snapshots.map(({ source }) => source))].flatMap((source) =>
-    [...(out.disabled.get(source) ?? [])].flatMap(([path, { scans: known = [] }]) =>
-      known.map((scan) => ({ source, path, ...scan })),
-    ),
+  const sources = new Set<string | undefined>(snapshots.map(({ source }) => source))
+  const rules = out.filter((rule) => rule.by === 'scan' && sources.has(firstPlace(rule)?.source))
+  const entries = rules.flatMap(({ on }) =>
+    on.places.flatMap(({ source, path }) => on.contents.map((digest) => ({ source, path, digest }))),
   )
-  const acceptedDigests = new Set(entries.flatMap(({ digest, accepted }) => (accepted === true ? [digest] : [])))
+  const acceptedDigests = new Set(rules.flatMap(({ ended, on }) => (ended === undefined ? [] : on.contents)))
   const present = new Set(skills.map(({ digest }) => digest))
-  const findingOf = ({ digest }: Pick<ScannedSkill, 'digest'>): 'unknown' | 'refused' | 'clean' => {
+  const findingOf = ({ digest }: Pick<ScannedContent, 'digest'>): 'unknown' | 'refused' | 'clean' => {
     const scan = scans?.get(scanKeyOf('skill', digest))
     if (scan === undefined) return 'unknown'
     return isRefused(scan, scanner) ? 'refused' : 'clean'
   }
-  const isCleared = (entry: ScannedSkill): boolean =>
+  const isCleared = (entry: ScannedContent): boolean =>
     scans !== undefined && (!present.has(entry.digest) || findingOf(entry) === 'clean')
   const bad = skills.filter((skill) => findingOf(skill) === 'refused')
   const refused = bad.filter(({ match, digest }) => match === undefined && !acceptedDigests.has(digest))
   const withheld = new Set(skills.flatMap((skill) => (isWithheld(skill, findingOf(skill)) ? [skill.path] : [])))
-  const told = ({ source, path, digest }: ScannedSkill): ScannedSkill => ({ source, path, digest })
+  const told = ({ source, path, digest }: ScannedContent): ScannedContent => ({ source, path, digest })
   return {
     refused: refused.map(told),
     accepted: bad.filter(({ digest }) => acceptedDigests.has(digest)).map(told),
@@ -128,7 +102,7 @@ function isWithheld({ match }: JudgedSkill, finding: 'unknown' | 'refused' | 'cl
   return match?.by === 'scan' && finding !== 'clean'
 }
 
-interface JudgedSkill extends ScannedSkill {
+interface JudgedSkill extends ScannedContent {
   /** The reason why it is out of service; `undefined` if it is in service. */
   readonly match: DisabledMatch | undefined
 }
@@ -144,7 +118,7 @@ function judgedIn(snapshots: readonly Snapshot[], out: OutOfService): readonly J
   return [...judged.values()]
 }
 
-function scannableOf(skill: Skill, source: SourceId): ScannedSkill[] {
+function scannableOf(skill: Skill, source: SourceId): ScannedContent[] {
   const { path, digest, standing } = skill
   return digest === undefined || standing === 'withheld' || isOfUpstream(skill) ? [] : [{ source, path, digest }]
 }

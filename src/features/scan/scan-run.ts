@@ -1,8 +1,9 @@
 import { countOf } from '../../base/text/plural.ts'
+import type { ScannedContent } from '../../sync/model/decisions/disabled-entries.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SARIF_LEVELS } from '../../sync/store/scan-records.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
-import type { ScannedSkill, RunScans } from './scan-judgement.ts'
+import type { RunScans } from './scan-judgement.ts'
 import type { FailedScan } from './scan-served.ts'
 
 /** A request to scan what is served. */
@@ -70,7 +71,7 @@ export function countsIn(scans: RunScans): SkillScan['counts'] {
   return counts
 }
 
-export function scannedPlaceText({ source, path }: Pick<ScannedSkill, 'source' | 'path'>): string {
+export function scannedPlaceText({ source, path }: Pick<ScannedContent, 'source' | 'path'>): string {
   return `${source}/${path}`
 }
 

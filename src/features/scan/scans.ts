@@ -2,6 +2,7 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { DaemonCore } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
+import type { ScannedContent } from '../../sync/model/decisions/disabled-entries.ts'
 import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -10,8 +11,8 @@ import type { GatedConfig } from './gate-config.ts'
 import type { GateConfig, GateScanner } from './gate-config.ts'
 import { withinGateTime } from './gate.ts'
 import type { Gate } from './gate.ts'
-import { isMassFinding, judgeScans, scanChangesOf, skillsOut } from './scan-judgement.ts'
-import type { ScannedSkill, ScanJudgement } from './scan-judgement.ts'
+import { isMassFinding, judgeScans, skillsOut } from './scan-judgement.ts'
+import type { ScanJudgement } from './scan-judgement.ts'
 import { countsIn, scannedPlaceText } from './scan-run.ts'
 import type { MassFinding, RefusedSkill, ScanEnd, ScanProgress, ScanRequest, ScansStatus } from './scan-run.ts'
 import { ScanSchedule } from './scan-schedule.ts'
@@ -175,17 +176,14 @@ export class Scans implements AsyncDisposable {
     const isWaiting = wants && !withholdsAll && isMassFinding(judgement, mostPercent)
     const withholds = wants && !isWaiting ? refused : []
     const at = clock.now().toISOString()
-    let isChanged = false
-    for (const [source, changes] of scanChangesOf({ refused: withholds, cleared }, at))
-      isChanged = (await store.decisions.disableByScan(source, changes, at)) || isChanged
-    if (isChanged) await served.serveInSlices()
+    if (await store.decisions.disableByScan({ withheld: withholds, cleared, at })) await served.serveInSlices()
     for (const { source, path: skill } of withholds.slice(0, MOST_LOGGED)) log.warn('scan-withheld', { source, skill })
     for (const { source, path: skill } of cleared.slice(0, MOST_LOGGED)) log.info('scan-cleared', { source, skill })
     this.#waiting = isWaiting ? { skills: skillsOut(judgement), of: all, mostPercent } : undefined
     if (this.#waiting !== undefined) log.warn('scan-waiting', { ...this.#waiting })
     else if (withholds.length === 0)
       for (const { source, path: skill } of refused.slice(0, MOST_LOGGED)) log.warn('scan-refused', { source, skill })
-    const told = (skills: readonly ScannedSkill[], is: RefusedSkill['is']): RefusedSkill[] =>
+    const told = (skills: readonly ScannedContent[], is: RefusedSkill['is']): RefusedSkill[] =>
       skills.map((skill) => ({ skill: scannedPlaceText(skill), is }))
     return {
       refused: [...told(refused, withholds.length > 0 ? 'withheld' : 'served'), ...told(accepted, 'accepted')],

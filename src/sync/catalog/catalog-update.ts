@@ -1,5 +1,5 @@
 import type { Steps } from '../../base/async/cooperative.ts'
-import { NONE_DISABLED, type Disabled } from '../model/decisions/disabled-skills.ts'
+import { NONE_DISABLED, type Disabled } from '../model/decisions/out-of-service.ts'
 import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import type { Skill } from '../model/skill.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { runNow, type Steps } from '../../base/async/cooperative.ts'
 import { baseName, foldersAbove } from '../../base/paths.ts'
-import { NONE_DISABLED, type Disabled } from '../model/decisions/disabled-skills.ts'
+import { NONE_DISABLED, type Disabled } from '../model/decisions/out-of-service.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'

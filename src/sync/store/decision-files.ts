@@ -1,12 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { canonicalJson } from '../../base/canonical-json.ts'
-import { NONE_APPROVED } from '../model/decisions/approvals.ts'
-import { NO_DISABLED_SKILLS } from '../model/decisions/disabled-skills.ts'
-import { NO_RECALLS } from '../model/decisions/recalled-skills.ts'
 import { SyncError, unlessSyncError } from '../model/sync-error.ts'
-import { NONE_NAMED } from '../model/uris/named-uris.ts'
-import { parseDecisions, textForm } from './decisions-text.ts'
+import { NO_DECISIONS, parseDecisions, textForm } from './decisions-text.ts'
 import type { StoredDecisions } from './decisions-text.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
@@ -119,16 +115,6 @@ export class DecisionFiles {
     await this.#state.expectRight()
     await writeWhole(file, text)
   }
-}
-
-export const NO_DECISIONS: StoredDecisions = {
-  sources: new Map(),
-  disabled: NO_DISABLED_SKILLS,
-  approvals: NONE_APPROVED,
-  namings: NONE_NAMED,
-  recalls: NO_RECALLS,
-  obeyed: new Map(),
-  history: [],
 }
 
 /** The form in which the processes of a hub share the decisions. */

@@ -1,73 +1,69 @@
 import { isDeepStrictEqual } from 'node:util'
 import { runInSlices } from '../../base/async/cooperative.ts'
-import { withApproval } from '../model/decisions/approvals.ts'
-import type { Approval, Approvals } from '../model/decisions/approvals.ts'
-import { withDecided, type Decided, type Decider } from '../model/decisions/decided.ts'
-import { UNDECIDED } from '../model/decisions/decisions.ts'
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import type { Approvals } from '../model/decisions/approvals.ts'
+import { withDecided, type Decided } from '../model/decisions/decided.ts'
+import { decisionOf, isOfSource, UNDECIDED } from '../model/decisions/decisions.ts'
 import type { SourceDecision, Decisions } from '../model/decisions/decisions.ts'
-import {
-  enabledAt,
-  disabledEntryOf,
-  following,
-  scannedEntries,
-  type FollowedEntries,
-} from '../model/decisions/disabled-entries.ts'
-import { withEntry, type DisabledSkills, type ScanChange } from '../model/decisions/disabled-skills.ts'
-import { NOTHING_OUT } from '../model/decisions/out-of-service.ts'
+import { disabledAt, enabledAt, following, scannedEntries } from '../model/decisions/disabled-entries.ts'
+import type { Disabling, FollowedEntries, ScanChange, ScannedContent } from '../model/decisions/disabled-entries.ts'
+import { isDecidedAt, isRecall } from '../model/decisions/out-of-service.ts'
 import type { OutOfService } from '../model/decisions/out-of-service.ts'
 import type { PublishedRecall } from '../model/decisions/published-recall.ts'
-import { withList, withRecall, withRevoked } from '../model/decisions/recalled-skills.ts'
-import type { FollowedSource, RecalledSkill, RecalledSkills } from '../model/decisions/recalled-skills.ts'
+import { withList } from '../model/decisions/recalled-skills.ts'
+import type { FollowedSource } from '../model/decisions/recalled-skills.ts'
+import { rulesInParts, withOut, type RuleParts } from '../model/decisions/rule-parts.ts'
+import { isWithdrawal } from '../model/decisions/rules.ts'
+import type { RecallRule, Rule, SourceRule } from '../model/decisions/rules.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import type { SyncError } from '../model/sync-error.ts'
-import { withNaming } from '../model/uris/named-uris.ts'
-import type { Naming, Namings } from '../model/uris/named-uris.ts'
-import type { StoredDecisions } from './decisions-text.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Namings } from '../model/uris/named-uris.ts'
+import { DecisionFiles, SHARED_DECISIONS } from './decision-files.ts'
+import { NO_DECISIONS, type StoredDecisions } from './decisions-text.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import type { LogFollower } from './followed-logs.ts'
-import { HeldDecisions } from './held-decisions.ts'
-import type { ChangedValue, SharedText } from './shared-text.ts'
-
-/** Details of a skill that is being disabled or enabled. */
-export interface Disabling {
-  /** The served snapshots of all sources. */
-  readonly snapshots?: readonly Snapshot[]
-  readonly sourceOnly?: boolean
-  readonly reason?: string | undefined
-  /** For the history. */
-  readonly decider?: Decider
-}
+import { SharedValue } from './shared-text.ts'
+import type { Change, SharedText } from './shared-text.ts'
 
 /**
  * The decisions of the operator. A read failure is an error: a hold must not be forgotten. In a hub of several processes
  * a database has them, and each process changes them; the files are the copy of this one.
  */
 export class DecisionStore {
-  readonly #held: HeldDecisions
-  #out = NOTHING_OUT
+  readonly #files: DecisionFiles
+  #value: StoredDecisions = NO_DECISIONS
+  #parts: RuleParts = rulesInParts([])
+  #failure: SyncError | undefined
+  #loss: SyncError | undefined
+  #damage: SyncError | undefined
+  #wasRead = false
+  #shared: SharedValue<StoredDecisions> | undefined
+  /** The call of `mend` that waits for its turn. */
+  #mending: Promise<boolean> | undefined
+  readonly #queue = new SerialQueue()
 
   constructor(state: StateFolder) {
-    this.#held = new HeldDecisions(state)
+    this.#files = new DecisionFiles(state)
   }
 
   /** The path of `decisions.json`, which need not exist. */
   get file(): string {
-    return this.#held.files.file
+    return this.#files.file
   }
 
   get copy(): string {
-    return this.#held.files.copy
+    return this.#files.copy
   }
 
   /** The path of the record, which is used if the file and its copy are both gone. */
   get record(): string {
-    return this.#held.files.record
+    return this.#files.record
   }
 
   /** The reason why the copy was read instead of the file; `undefined` if the file was readable. */
   get damage(): SyncError | undefined {
-    return this.#held.damage
+    return this.#damage
   }
 
   /**
@@ -75,54 +71,55 @@ export class DecisionStore {
    * choose what counts.
    */
   get loss(): SyncError | undefined {
-    return this.#held.loss
+    return this.#loss
+  }
+
+  /** The reason why the last attempt to read the decisions failed. */
+  get #unread(): SyncError | undefined {
+    return this.#shared === undefined ? this.#failure : this.#shared.failure
   }
 
   /** True if the last attempt to read the decisions failed. */
   get isFailing(): boolean {
-    return this.#held.failure !== undefined
+    return this.#unread !== undefined
   }
 
   /** True if this process has never read the decisions successfully: any skill may be disabled. */
   get areUnknown(): boolean {
-    return this.isFailing && !this.#held.wasRead
+    return this.isFailing && !this.#wasRead
+  }
+
+  /**
+   * The reason why the files lack the newest shared decisions, which are in force; `undefined` if they have them. The
+   * files count at a start without the database.
+   */
+  get unwritten(): SyncError | undefined {
+    return this.#shared?.unwritten
   }
 
   /** The decisions per source, as this process last read or wrote them. */
   get known(): Decisions {
-    return this.#held.value.sources
+    return this.#parts.sources
   }
 
-  /** The skills that the operator disabled, as this process last read or wrote them. A change produces a new value. */
-  get disabled(): DisabledSkills {
-    return this.#held.value.disabled
-  }
-
-  /** The recalls, in force or not, as this process last read or wrote them. A change produces a new value. */
-  get recalls(): RecalledSkills {
-    return this.#held.value.recalls
-  }
-
-  /** The decisions that keep skills out of service. The same object until one of them changes. */
+  /** The rules that keep skills out of service, in force or not. The same list until one of them changes. */
   get outOfService(): OutOfService {
-    const { disabled, recalls } = this.#held.value
-    if (this.#out.disabled !== disabled || this.#out.recalls !== recalls) this.#out = { disabled, recalls }
-    return this.#out
+    return this.#parts.outOfService
   }
 
-  /** The approved skills of other MCP servers, as this process last read or wrote them. */
+  /** The approved skills of other MCP servers. The same list until one of them changes. */
   get approvals(): Approvals {
-    return this.#held.value.approvals
+    return this.#parts.approvals
   }
 
   /** The skills of other MCP servers that are named by URI, as this process last read or wrote them. */
   get namings(): Namings {
-    return this.#held.value.namings
+    return this.#parts.namings
   }
 
   /** Throws if the decisions could not be read: a hold must not be forgotten. */
   of(source: SourceId): SourceDecision {
-    if (this.#held.failure !== undefined) throw this.#held.failure
+    if (this.#unread !== undefined) throw this.#unread
     return this.knownOf(source)
   }
 
@@ -131,17 +128,16 @@ export class DecisionStore {
     return this.known.get(source) ?? UNDECIDED
   }
 
-  /**
-   * The reason why the files lack the newest shared decisions, which are in force; `undefined` if they have them. The
-   * files count at a start without the database.
-   */
-  get unwritten(): SyncError | undefined {
-    return this.#held.unwritten
-  }
-
   /** Keeps the decisions in a text that several processes share, from now on. Called before the first read. */
   shareWith(text: SharedText): void {
-    this.#held.shareWith(text)
+    this.#shared ??= new SharedValue(text, SHARED_DECISIONS, {
+      read: async () => {
+        const { written, isAbsent } = await this.#files.read()
+        return isAbsent === true ? undefined : written
+      },
+      write: async (decisions) => this.#files.restore(decisions),
+      hold: (decisions) => this.#hold(decisions),
+    })
   }
 
   /**
@@ -149,87 +145,158 @@ export class DecisionStore {
    * Throws `store-failed`, and keeps the known ones, if they cannot be reached or are damaged.
    */
   async refresh(): Promise<boolean> {
-    return this.#held.refresh()
+    return this.#queue.next(async () => this.#shared?.refresh() ?? false)
   }
 
   /** Reads the decisions. The writer calls this once before anything else, and again after a failure. */
   async read(): Promise<Decisions> {
-    return (await this.#held.read()).sources
+    return this.#queue.next(async () => {
+      if (this.#shared === undefined) await this.#readFiles()
+      else await this.#shared.read()
+      return this.known
+    })
+  }
+
+  async #readFiles(): Promise<void> {
+    try {
+      const { written, damage, loss } = await this.#files.read()
+      this.#hold(written)
+      this.#damage = damage
+      this.#loss = loss
+    } catch (error) {
+      if (error instanceof SyncError) this.#failure = error
+      throw error
+    }
+  }
+
+  #hold(decisions: StoredDecisions): void {
+    this.#know(decisions)
+    this.#damage = undefined
+    this.#loss = undefined
+    this.#failure = undefined
+    this.#wasRead = true
+  }
+
+  #know(decisions: StoredDecisions): void {
+    this.#value = decisions
+    this.#parts = rulesInParts(decisions.rules, this.#parts)
+  }
+
+  /** Changes the decisions; the change is on the disk, or in the shared text, when this returns. */
+  async #change<Result>(change: Change<StoredDecisions, Result>): Promise<Result> {
+    return this.#queue.next(async () => this.#exchange(change))
+  }
+
+  async #exchange<Result>(change: Change<StoredDecisions, Result>): Promise<Result> {
+    if (this.#shared !== undefined) return this.#shared.change(change)
+    if (this.#failure !== undefined) throw this.#failure
+    const { after, result } = await change(this.#value)
+    if (after === this.#value) return result
+    if (SHARED_DECISIONS.textOf(after) !== SHARED_DECISIONS.textOf(this.#value)) {
+      await this.#files.write(after)
+      this.#loss = undefined
+    }
+    this.#know(after)
+    return result
+  }
+
+  /**
+   * Rewrites the files that are gone or damaged since. Returns true if one was damaged. Only for the one writer. Calls
+   * that wait for their turn are one: each poll makes one.
+   */
+  async mend(): Promise<boolean> {
+    // The decisions are unknown here, because they could not be read. The operator must act first.
+    if (this.isFailing || this.#loss !== undefined) return false
+    this.#mending ??= this.#queue.next(async () => {
+      this.#mending = undefined
+      if (this.#shared !== undefined) return this.#shared.mend()
+      if (this.#failure !== undefined) throw this.#failure
+      const isMended = await this.#files.mend(this.#value)
+      this.#damage = undefined
+      return isMended
+    })
+    return this.#mending
   }
 
   /** The decisions of the last 90 days, oldest first, as this process last read or wrote them. */
   get history(): readonly Decided[] {
-    return this.#held.value.history
+    return this.#value.history
   }
 
   /** Writes decisions to the history that change none of what this stores. */
   async note(decided: readonly Decided[]): Promise<void> {
-    await this.#held.change((before) => ({ after: decided.reduce(withHistory, before), result: undefined }))
+    await this.#change((before) => ({ after: decided.reduce(withHistory, before), result: undefined }))
   }
 
   /**
-   * Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. `decided`: a
-   * change as the history says it; what a pull does by itself is not in there.
+   * Changes and writes the rules; they are on the disk, or in the database, when this returns. `change`: returns the same
+   * list if nothing changes. `decided`: a change as the history says it; what a pull does by itself is not in there.
+   * Returns true if something changed.
    */
-  async change(
-    source: SourceId,
-    change: (decision: SourceDecision) => SourceDecision,
-    decided?: Decided,
-  ): Promise<SourceDecision> {
-    return this.#held.change((before) => {
-      const known = before.sources.get(source) ?? UNDECIDED
-      const decision = change(known)
-      const sources = new Map(before.sources).set(source, decision)
-      if (Object.keys(decision).length === 0) sources.delete(source)
-      // Who repeats what a kill cut short decides nothing new.
-      const isNew = !isDeepStrictEqual(decision, known)
-      return { after: withHistory({ ...before, sources }, isNew ? decided : undefined), result: decision }
+  async change(change: (rules: readonly Rule[]) => readonly Rule[], decided?: Decided): Promise<boolean> {
+    return this.#change((before) => {
+      const rules = change(before.rules)
+      const isNew = rules !== before.rules
+      return { after: isNew ? withHistory({ ...before, rules }, decided) : before, result: isNew }
     })
   }
 
-  /**
-   * Writes that a skill is disabled or enabled; it is written when this returns. Returns true if that is a change.
-   * `snapshots` identify the skill; without them, only its path does.
-   */
-  async disable(
-    source: SourceId,
-    path: string,
-    disabled: boolean,
-    { snapshots = [], sourceOnly = false, reason, decider }: Disabling = {},
-  ): Promise<boolean> {
-    const decision = disabled ? 'disable' : 'enable'
-    const decided = decider && ({ ...decider, decision, source, skill: path, reason } as const)
-    return this.#put(
-      'disabled',
-      (before) => {
-        if (!disabled) return enabledAt(before, source, path, snapshots)
-        const entry = before.get(source)?.get(path)
-        if (entry !== undefined && entry.scans === undefined) return before
-        const after = disabledEntryOf(source, path, snapshots, sourceOnly)
-        return withEntry(before, source, path, { ...after, ...(reason !== undefined && { reason }) })
-      },
-      decided,
-    )
+  /** `change` of the rules that keep skills out of service. */
+  async changeOut(change: (out: OutOfService) => OutOfService, decided?: Decided): Promise<boolean> {
+    return this.change((rules) => withOut(rules, change), decided)
   }
 
-  /**
-   * Writes what a scan takes out of service, by the folders of the skills, and what it clears; it is written when this
-   * returns. Returns true if that is a change.
-   */
-  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanChange>, at: string): Promise<boolean> {
-    return this.#held.change((before) => {
-      const disabled = scannedEntries(before.disabled, source, changes)
-      if (disabled === before.disabled) return { after: before, result: false }
-      let after = { ...before, disabled }
-      for (const skill of changes.keys()) {
-        const [was, is] = [before, after].map((one) => one.disabled.get(source)?.get(skill))
-        const known = new Set(was?.scans?.map(({ digest }) => digest))
-        const isMore = is?.scans?.some(({ digest }) => !known.has(digest)) === true
+  /** `change` of the rules about one source. Returns what they say then. */
+  async decide(
+    source: SourceId,
+    change: (rules: readonly SourceRule[]) => readonly SourceRule[],
+    decided?: Decided,
+  ): Promise<SourceDecision> {
+    let decision = UNDECIDED
+    await this.change((rules) => {
+      const isMeant = (rule: Rule): rule is SourceRule => isOfSource(rule) && rule.on.source === source
+      const before = rules.filter(isMeant)
+      const after = change(before)
+      decision = decisionOf(after)
+      // Who repeats what a kill cut short decides nothing new.
+      if (isDeepStrictEqual(decision, decisionOf(before))) return rules
+      return [...rules.filter((rule) => !isMeant(rule)), ...after]
+    }, decided)
+    return decision
+  }
+
+  /** Writes that a skill is disabled. Returns true if that is a change. `snapshots` identify the skill; without them, only its path does. */
+  async disable(disabling: Disabling, snapshots: readonly Snapshot[] = []): Promise<boolean> {
+    const { source, path: skill, reason, decider } = disabling
+    const decided = { ...decider, decision: 'disable', source, skill, reason } as const
+    return this.changeOut((out) => disabledAt(out, disabling, snapshots), decided)
+  }
+
+  /** Writes that a skill is enabled. Returns true if that is a change. */
+  async enable({ source, path, decider }: Disabling, snapshots: readonly Snapshot[] = []): Promise<boolean> {
+    const { at } = decider
+    const decided = { ...decider, decision: 'enable', source, skill: path } as const
+    return this.changeOut((out) => enabledAt(out, { source, path, at }, snapshots), decided)
+  }
+
+  /** Writes what a scan takes out of service, and what it clears. Returns true if that is a change. */
+  async disableByScan(change: ScanChange): Promise<boolean> {
+    return this.#change((before) => {
+      const rules = withOut(before.rules, (out) => scannedEntries(out, change))
+      const rulesAt = (all: readonly Rule[], { source, path }: ScannedContent): readonly Rule[] =>
+        all.filter((rule) => isWithdrawal(rule) && isDecidedAt(rule, source, path))
+      const all = [...change.withheld, ...change.cleared]
+      const places = new Map(all.map((one) => [`${one.source}/${one.path}`, one]))
+      const decided = [...places.values()].flatMap((one): readonly Decided[] => {
+        const [was, is] = [rulesAt(before.rules, one), rulesAt(rules, one)]
+        const isMore = is.some((rule) => !was.includes(rule))
         // The clearing of one of several contents brings nothing back.
-        if (!isMore && (was === undefined || is !== undefined)) continue
-        after = withHistory(after, { at, by: 'scan', decision: isMore ? 'disable' : 'enable', source, skill })
-      }
-      return { after, result: true }
+        if (!isMore && (was.length === 0 || is.length > 0)) return []
+        const { source, path: skill } = one
+        return [{ at: change.at, by: 'scan', decision: isMore ? 'disable' : 'enable', source, skill }]
+      })
+      const isNew = rules !== before.rules
+      return { after: isNew ? decided.reduce(withHistory, { ...before, rules }) : before, result: isNew }
     })
   }
 
@@ -238,39 +305,24 @@ export class DecisionStore {
    * new places.
    */
   async follow(snapshots: readonly Snapshot[]): Promise<FollowedEntries['returned']> {
-    if ((this.disabled.size === 0 && this.recalls.size === 0) || snapshots.length === 0) return []
-    const change = async (
-      before: StoredDecisions,
-    ): Promise<ChangedValue<StoredDecisions, FollowedEntries['returned']>> => {
-      const { out, returned } = await runInSlices(following(before, snapshots))
-      const { disabled, recalls } = out
-      const isSame = disabled === before.disabled && recalls === before.recalls
-      return { after: isSame ? before : { ...before, disabled, recalls }, result: returned }
+    if (this.outOfService.length === 0 || snapshots.length === 0) return []
+    const change: Change<StoredDecisions, FollowedEntries['returned']> = async (before) => {
+      const { outOfService } = rulesInParts(before.rules, this.#parts)
+      const { out, returned } = await runInSlices(following(outOfService, snapshots))
+      const after = out === outOfService ? before : { ...before, rules: withOut(before.rules, () => out) }
+      return { after, result: returned }
     }
-    return this.#held.follow(change)
-  }
-
-  /** Writes a recall; it is written when this returns. Returns false if there are too many, and writes nothing. */
-  async recall(recall: RecalledSkill, decided: Decided): Promise<boolean> {
-    return this.#held.change((before) => {
-      const recalls = withRecall(before.recalls, recall)
-      const isRoom = recalls !== undefined
-      return { after: isRoom ? withHistory({ ...before, recalls }, decided) : before, result: isRoom }
+    return this.#queue.next(async () => {
+      if (this.#shared === undefined) return this.#exchange(change)
+      const { after, result } = await change(this.#value)
+      // A change that leaves what is known as it is does not need the database.
+      return after === this.#value ? result : this.#exchange(change)
     })
-  }
-
-  /** Ends a recall here; that is written when this returns. Returns true if that is a change. */
-  async revoke(id: string, decided: Decided): Promise<boolean> {
-    return this.#put(
-      'recalls',
-      (before) => (before.get(id)?.revoked === undefined ? withRevoked(before, id, decided.at) : before),
-      decided,
-    )
   }
 
   /** The list of recalls that this source obeyed last of a log; `undefined` if it has obeyed none. */
   obeyed(follower: LogFollower, log: string): string | undefined {
-    return this.#held.value.obeyed.get(obeyedKey(follower, log))
+    return this.#value.obeyed.get(obeyedKey(follower, log))
   }
 
   /**
@@ -285,54 +337,17 @@ export class DecisionStore {
       at,
       ...source
     }: FollowedSource & { readonly list: string; readonly recalls: readonly PublishedRecall[]; readonly at: string },
-  ): Promise<readonly RecalledSkill[]> {
-    return this.#held.change((before) => {
-      const recalls = withList(before.recalls, told, source)
+  ): Promise<readonly RecallRule[]> {
+    return this.#change((before) => {
+      const rules = withOut(before.rules, (out) => withList(out, told, source))
       const obeyed = new Map(before.obeyed).set(obeyedKey(follower, source.log), list)
-      const changed = [...recalls.values()].filter((one) => isInForce(one) !== isInForce(before.recalls.get(one.id)))
+      const active = new Set(recallsIn(before.rules).flatMap(({ id, ended }) => (ended === undefined ? [id] : [])))
+      const changed = recallsIn(rules).filter(({ id, ended }) => (ended === undefined) !== active.has(id))
       const after = changed
         .map((recall) => obeyedOne(recall, source.log, at))
-        .reduce(withHistory, { ...before, recalls, obeyed })
-      return { after, result: changed.filter(isInForce) }
+        .reduce(withHistory, { ...before, rules, obeyed })
+      return { after, result: changed.filter(({ ended }) => ended === undefined) }
     })
-  }
-
-  /**
-   * Writes or withdraws the approval of a skill; it is written when this returns. Returns true if that is a change.
-   */
-  async approve(source: SourceId, path: string, approval: Approval | undefined, decided?: Decided): Promise<boolean> {
-    return this.#put('approvals', (before) => withApproval(before, source, path, approval), decided)
-  }
-
-  /**
-   * Writes or removes the naming of a skill by its URI; it is written when this returns. Returns true if that is a
-   * change.
-   */
-  async name(source: SourceId, uri: string, naming: Naming | undefined, decider?: Decider): Promise<boolean> {
-    const decision = naming === undefined ? 'remove' : 'add'
-    const decided = decider && ({ ...decider, decision, source, skill: uri } as const)
-    return this.#put('namings', (before) => withNaming(before, source, uri, naming), decided)
-  }
-
-  async #put<Part extends keyof StoredDecisions>(
-    part: Part,
-    change: (before: StoredDecisions[Part]) => StoredDecisions[Part],
-    decided: Decided | undefined,
-  ): Promise<boolean> {
-    return this.#held.change((before) => {
-      const after = change(before[part])
-      return after === before[part]
-        ? { after: before, result: false }
-        : { after: withHistory({ ...before, [part]: after }, decided), result: true }
-    })
-  }
-
-  /**
-   * Rewrites the files that are gone or damaged since. Returns true if one was damaged. Only for the one writer. Calls
-   * that wait for their turn are one: each poll makes one.
-   */
-  async mend(): Promise<boolean> {
-    return this.#held.mend()
   }
 }
 
@@ -341,17 +356,17 @@ function withHistory(decisions: StoredDecisions, decided: Decided | undefined): 
 }
 
 /** `log`: that of the hub that is followed; the recall can be of one that this hub follows. `at`: now. */
-function obeyedOne({ by, revoked, places, contents, reason }: RecalledSkill, log: string, at: string): Decided {
+function obeyedOne({ who: by, ended, on, reason }: RecallRule, log: string, at: string): Decided {
   const who = by === undefined || by === log ? log : `${by}, by ${log}`
-  const [place] = places
-  const about = { source: place?.source, skill: place?.path ?? contents[0] }
-  return { at, by: 'hub', who, decision: revoked === undefined ? 'disable' : 'enable', ...about, reason }
+  const [place] = on.places
+  const about = { source: place?.source, skill: place?.path ?? on.contents[0] }
+  return { at, by: 'hub', who, decision: ended === undefined ? 'disable' : 'enable', ...about, reason }
 }
 
 function obeyedKey(follower: LogFollower, log: string): string {
   return `${follower} ${log}`
 }
 
-function isInForce(recall: RecalledSkill | undefined): boolean {
-  return recall !== undefined && recall.revoked === undefined
+function recallsIn(rules: readonly Rule[]): readonly RecallRule[] {
+  return rules.filter(isWithdrawal).filter(isRecall)
 }

@@ -116,7 +116,7 @@ test('a skill that is there already is refused, whether it was listed or added',
   expect(added.stderr).toContain('"au/docs/pay" is there already')
   expect(spelled.stderr).toContain('"au/docs/pay" is there already')
   expect(au.of('skills/get')).toHaveLength(asked)
-  expect(Object.keys((await decisionsOf(home)).uris.au)).toEqual([PAY])
+  expect((await decisionsOf(home)).rules.map(({ on }: any) => on)).toEqual([{ source: 'au', uri: PAY }])
 })
 
 test.each([
@@ -233,9 +233,16 @@ test('an older server is read at a URI only where the operator says so, and the 
   expect([gone.status, added.status]).toEqual([1, 0])
   expect(added.stdout).toContain('au/docs/pay: added, and served\n  The server gives no digests of its files')
   expect(shown.stdout).toContain('not-verifiable')
-  expect((await decisionsOf(home)).uris).toEqual({
-    au: { [PAY]: { at: expect.any(String), by: expect.any(String), unverified: true } },
-  })
+  expect((await decisionsOf(home)).rules).toEqual([
+    {
+      at: expect.any(String),
+      by: 'person',
+      who: expect.any(String),
+      effect: 'name',
+      on: { source: 'au', uri: PAY },
+      unverified: true,
+    },
+  ])
 })
 
 test('a daemon that runs adds what a command names, serves it through later looks, and lets go of it when it is taken back', async () => {
@@ -262,7 +269,7 @@ test('a daemon that runs adds what a command names, serves it through later look
     `skillsyncd: Cannot remove "${PAY}" from "au": no operator added it\n`,
   ])
   const { history, ...inForce } = await decisionsOf(home)
-  expect(inForce).toEqual({ sources: {} })
+  expect(inForce).toEqual({ rules: [] })
   expect(history.map(({ decision }: any) => decision)).toEqual(['add', 'remove'])
   await daemon.stop()
 })

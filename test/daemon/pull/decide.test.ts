@@ -1,19 +1,24 @@
 import { expect, test } from 'vitest'
 import {
-  decisionAfter,
-  decisionAfterHold,
-  decisionAfterRollback,
   isWaiting,
+  rulesAfter,
+  rulesAfterHold,
+  rulesAfterRollback,
   type Verb,
 } from '../../../src/daemon/pull/decide.ts'
-import type { SourceDecision } from '../../../src/sync/model/decisions/decisions.ts'
+import { decisionOf, type SourceDecision } from '../../../src/sync/model/decisions/decisions.ts'
+import type { SourceRule } from '../../../src/sync/model/decisions/rules.ts'
 import { isSameRevision, isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
+import { sourceId } from '../../sync/store/samples.ts'
 
 const A = revision('a')
 const B = revision('b')
 const NOW = new Date('2026-06-15T10:00:00.000Z')
 const at = NOW.toISOString()
-const SITUATION = { source: 'team', now: NOW, served: A, waiting: B, pending: 0 }
+const TEAM = sourceId('team')
+const DECIDER = { at, by: 'person' } as const
+const ABOUT = { source: TEAM, decider: DECIDER }
+const SITUATION = { ...ABOUT, served: A, waiting: B, pending: 0 }
 const HELD: SourceDecision = { hold: { commit: A.commit, at } }
 const EVERYTHING: SourceDecision = {
   hold: { commit: B.commit, noPoll: true, reason: 'release week', at },
@@ -22,7 +27,7 @@ const EVERYTHING: SourceDecision = {
 }
 
 function decided(verb: Verb, before: SourceDecision, commit?: string): SourceDecision {
-  return decisionAfter(verb, before, { ...SITUATION, commit })
+  return decisionOf(rulesAfter(verb, rulesOf(before), { ...SITUATION, commit }))
 }
 
 test.each<[Verb, SourceDecision, SourceDecision]>([
@@ -67,10 +72,11 @@ test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
 test('a hold has its reason, and whether the host is asked', () => {
   const details = { reason: 'release week', noPoll: true }
 
-  expect(decisionAfter('hold', {}, { ...SITUATION, hold: details })).toEqual({
+  expect(decisionOf(rulesAfter('hold', [], { ...SITUATION, hold: details }))).toEqual({
     hold: { commit: A.commit, ...details, at },
   })
-  expect(decisionAfterHold(EVERYTHING, A.commit, details, NOW)).toEqual({
+  const held = rulesAfterHold(rulesOf(EVERYTHING), { ...ABOUT, served: A, hold: details })
+  expect(decisionOf(held)).toEqual({
     hold: { commit: A.commit, ...details, at },
     ringHolds: EVERYTHING.ringHolds,
   })
@@ -79,13 +85,15 @@ test('a hold has its reason, and whether the host is asked', () => {
 test('a source of which nothing is served can be held only if its host is not asked', () => {
   const nothing = { ...SITUATION, served: undefined }
 
-  expect(decisionAfter('hold', {}, { ...nothing, hold: { noPoll: true } })).toEqual({ hold: { noPoll: true, at } })
-  expect(() => decisionAfter('hold', {}, nothing)).toThrow(/^Nothing of "team" is served that it could be held at/)
+  expect(decisionOf(rulesAfter('hold', [], { ...nothing, hold: { noPoll: true } }))).toEqual({
+    hold: { noPoll: true, at },
+  })
+  expect(() => rulesAfter('hold', [], nothing)).toThrow(/^Nothing of "team" is served that it could be held at/)
 })
 
 test('an approval is of the tag object too, and of no other one for the same commit', () => {
   const situation = { ...SITUATION, waiting: { ...B, tag: A.commit } }
-  const named = (tag?: ObjectId) => decisionAfter('approve', {}, { ...situation, commit: B.commit, tag })
+  const named = (tag?: ObjectId) => decisionOf(rulesAfter('approve', [], { ...situation, commit: B.commit, tag }))
 
   expect(named(A.commit)).toEqual({ approved: { commit: B.commit, tag: A.commit } })
   for (const tag of [undefined, B.commit])
@@ -109,14 +117,28 @@ test.each<[string, SourceDecision, SourceDecision]>([
     { hold: { ...EVERYTHING.hold!, commit: A.commit }, ringHolds: { stable: { at } } },
   ],
 ])('a rollback %s', (_, before, after) => {
-  expect(decisionAfterRollback(before, B, A)).toEqual(after)
+  expect(decisionOf(rulesAfterRollback(rulesOf(before), { from: B, to: A }, ABOUT))).toEqual(after)
 })
 
 test('a rollback to the commit that is served passes over nothing', () => {
   expect(isSameRevision(A, revision('a'))).toBe(true)
-  expect(decisionAfterRollback({}, A, revision('a'))).toEqual({})
-  expect(decisionAfterRollback({}, undefined, A)).toEqual({})
+  expect(rulesAfterRollback([], { from: A, to: revision('a') }, ABOUT)).toEqual([])
+  expect(rulesAfterRollback([], { from: undefined, to: A }, ABOUT)).toEqual([])
 })
+
+/** The rules that say this about the source. */
+function rulesOf({ hold, skipped, approved, ringHolds = {} }: SourceDecision): readonly SourceRule[] {
+  const rules: SourceRule[] = []
+  for (const [ring, held] of Object.entries(ringHolds))
+    rules.push({ ...DECIDER, ...held, effect: 'stay', on: { source: TEAM, ring } })
+  if (hold !== undefined) rules.push({ ...DECIDER, ...hold, effect: 'stay', on: { source: TEAM } })
+  if (skipped !== undefined) {
+    const { by, ...on } = skipped
+    rules.push({ ...DECIDER, effect: 'skip', on: { source: TEAM, ...on }, ...(by === 'rollback' && { isLeft: true }) })
+  }
+  if (approved !== undefined) rules.push({ ...DECIDER, effect: 'take', on: { source: TEAM, ...approved } })
+  return rules
+}
 
 function revision(digit: string): Revision {
   return { asked: undefined, ref: 'refs/heads/main', commit: id(digit.repeat(40)) }

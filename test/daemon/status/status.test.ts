@@ -12,6 +12,7 @@ import type { OutOfService } from '../../../src/sync/model/decisions/out-of-serv
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import { SyncError, isSyncErrorCode, mendOf } from '../../../src/sync/model/sync-error.ts'
 import { recordAt } from '../../../src/sync/store/source-records.ts'
+import { disableRule } from '../../support/decided.ts'
 import { numbered, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 
 const NOON = '2026-06-15T12:00:00.000Z'
@@ -199,7 +200,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
     outOfService: NOTHING_OUT,
     loss: undefined,
     lost: [],
-    approvals: new Map(),
+    approvals: [],
     lock: undefined,
     nextPolls: new Map(),
     lookingSince: new Map(),
@@ -246,6 +247,5 @@ function plain(status: Status): unknown {
 
 /** Each known by its path alone. */
 function disabledAt(...paths: readonly string[]): OutOfService {
-  const disabled = new Map([[TEAM, new Map(paths.map((path) => [path, { places: [], beside: [] }]))]])
-  return { ...NOTHING_OUT, disabled }
+  return paths.map((path) => disableRule([{ source: TEAM, path }]))
 }

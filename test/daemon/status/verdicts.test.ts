@@ -19,9 +19,8 @@ import type { PageView } from '../../../src/serve/page/page-view.ts'
 import { problemsView } from '../../../src/serve/page/problems-view.ts'
 import { buildCatalog } from '../../../src/sync/catalog/catalog.ts'
 import { declarationOf } from '../../../src/sync/model/decisions/approvals.ts'
-import type { DisabledSkill } from '../../../src/sync/model/decisions/disabled-skills.ts'
-import { NOTHING_OUT } from '../../../src/sync/model/decisions/out-of-service.ts'
 import { newRecall } from '../../../src/sync/model/decisions/recalled-skills.ts'
+import type { AdmitRule, RecallRule } from '../../../src/sync/model/decisions/rules.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { decidedIn } from '../../../src/sync/model/verdict/skill-states.ts'
@@ -31,6 +30,7 @@ import type { VerdictState } from '../../../src/sync/model/verdict/verdict.ts'
 import type { SkillCode } from '../../../src/sync/skill/skill-diagnostic.ts'
 import { NO_SCANS } from '../../../src/sync/store/scan-records.ts'
 import { recordAt } from '../../../src/sync/store/source-records.ts'
+import { disableRule, scanRule } from '../../support/decided.ts'
 import { numbered, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
@@ -250,27 +250,19 @@ function decisionsOf(cases: typeof CASES): SkillDecisions {
   const at = NOW.toISOString()
   const ofKind = (decided: Case['decided']): readonly string[] =>
     Object.keys(cases).filter((path) => cases[path]?.decided === decided)
-  const places = (path: string) => [{ source: TEAM, path }]
-  const disabled = new Map<string, DisabledSkill>([
-    ...ofKind('disabled').map((path) => [path, { places: places(path), beside: [] }] as const),
-    ...ofKind('scanned').map((path) => {
-      const scans = [{ digest: skillIn(path).digest ?? '', at }]
-      return [path, { places: [], beside: [], scans }] as const
-    }),
-  ])
-  const recalls = ofKind('recalled').map((path) => {
-    const recall = newRecall([skillIn(path).digest ?? ''], 'leaks a key', at)
-    return [recall.id, { ...recall, places: places(path) }] as const
+  const placeOf = (path: string) => ({ source: TEAM, path })
+  const disabled = ofKind('disabled').map((path) => disableRule([placeOf(path)]))
+  const scanned = ofKind('scanned').map((path) => scanRule(placeOf(path), skillIn(path).digest ?? ''))
+  const recalled = ofKind('recalled').flatMap((path): readonly RecallRule[] => {
+    const recall = newRecall([skillIn(path).digest ?? ''], 'leaks a key', { at, by: 'person' })
+    return [{ ...recall, on: { ...recall.on, places: [placeOf(path)] } }]
   })
-  const approved = SNAPSHOT.skills.flatMap((skill) => {
+  const approvals = SNAPSHOT.skills.flatMap((skill): readonly AdmitRule[] => {
     const declaration = declarationOf(skill)
-    const isApproved = cases[skill.path]?.decided !== 'waiting' && declaration !== undefined
-    return isApproved ? [[skill.path, { declaration, at, by: 'ada' }] as const] : []
+    if (cases[skill.path]?.decided === 'waiting' || declaration === undefined) return []
+    return [{ at, by: 'person', who: 'ada', effect: 'admit', on: { ...placeOf(skill.path), declaration } }]
   })
-  return {
-    outOfService: { ...NOTHING_OUT, disabled: new Map([[TEAM, disabled]]), recalls: new Map(recalls) },
-    approvals: new Map([[TEAM, new Map(approved)]]),
-  }
+  return { outOfService: [...disabled, ...scanned, ...recalled], approvals }
 }
 
 function configOf(): ServedConfig {

@@ -12,6 +12,7 @@ import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { refreshDecisions, refreshTokens } from '../../../src/features/hub-of-several/shared-texts.ts'
 import { SharedStore } from '../../../src/sync/postgres/shared-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { disabledPaths, setDisabled } from '../../support/decided.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 import { pullNow } from '../../support/pull-now.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -26,7 +27,7 @@ describePostgres('daemons that share a database', (server) => {
     const url = await server.createDatabase()
     await using one = await Process.start(url)
     const { secret, sha256 } = newToken()
-    await one.context.store.decisions.disable(TEAM, 'a', true)
+    await setDisabled(one.context.store.decisions, TEAM, 'a', true)
     await one.daemon.parts.tokens.add({ name: 'ada', sha256, scopes: ['skills'], created: '2026-06-15T12:00:00.000Z' })
 
     await using other = await Process.start(url)
@@ -42,7 +43,7 @@ describePostgres('daemons that share a database', (server) => {
     await using folder = await temporaryFolder()
     await using before = await Process.start(url, folder.path)
     await before[Symbol.asyncDispose]()
-    await one.context.store.decisions.disable(TEAM, 'a', true)
+    await setDisabled(one.context.store.decisions, TEAM, 'a', true)
     await server.stop()
 
     await using started = await Process.start(url, folder.path)
@@ -77,21 +78,21 @@ describePostgres('daemons that share a database', (server) => {
     await rename(join(one.path, 'skills', 'a'), join(one.path, 'skills', 'moved'))
     await pullNow(one.daemon)
 
-    await other.context.store.decisions.disable(TEAM, 'a', true, { snapshots })
+    await setDisabled(other.context.store.decisions, TEAM, 'a', true, snapshots)
     const before = one.served()
     await one.daemon.refresh()
     await other.daemon.refresh()
 
     expect([before, one.served()]).toEqual([['b', 'moved'], ['b']])
     expect(one.events()).toContain('disabled-returns')
-    expect(other.context.store.decisions.disabled).toEqual(one.context.store.decisions.disabled)
+    expect(other.context.store.decisions.outOfService).toEqual(one.context.store.decisions.outOfService)
   })
 
   test('a daemon that could not take over all says so, until it has', async () => {
     const url = await server.createDatabase()
     await using one = await Process.start(url)
     await using other = await Process.start(url)
-    await other.context.store.decisions.disable(TEAM, 'a', true)
+    await setDisabled(other.context.store.decisions, TEAM, 'a', true)
     const file = join(one.path, 'state', 'decisions.json')
     await rm(file)
     await mkdir(join(file, 'in the way'), { recursive: true })
@@ -116,7 +117,7 @@ describePostgres('daemons that share a database', (server) => {
   test('a daemon that reloads goes by what it holds, also if its files are older', async () => {
     const url = await server.createDatabase()
     await using one = await Process.start(url)
-    await one.context.store.decisions.disable(TEAM, 'a', true)
+    await setDisabled(one.context.store.decisions, TEAM, 'a', true)
     await one.daemon.parts.tokens.add({
       name: 'ada',
       sha256: newToken().sha256,
@@ -125,7 +126,7 @@ describePostgres('daemons that share a database', (server) => {
     })
     await using older = await Process.start(await server.createDatabase(), one.path)
 
-    await older.context.store.decisions.disable(TEAM, 'a', false)
+    await setDisabled(older.context.store.decisions, TEAM, 'a', false)
     await older.daemon.parts.tokens.revoke('ada')
     await using _reloaded = await one.reload()
 
@@ -198,7 +199,7 @@ class Process implements AsyncDisposable {
 
   /** The disabled skills. */
   disabled(): readonly string[] {
-    return [...(this.context.store.decisions.disabled.get(TEAM)?.keys() ?? [])]
+    return disabledPaths(this.context.store.decisions, TEAM)
   }
 
   events(): readonly string[] {

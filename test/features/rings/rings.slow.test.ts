@@ -96,14 +96,14 @@ test('a hold keeps a ring where it is, until it is released', async () => {
   const { daemon } = scene.served
 
   await scene.commit('second')
-  await daemon.parts.decisions.holdRing(FX, 'stable', { reason: 'release week' })
+  await daemon.parts.decisions.decide(FX, 'hold', { ring: 'stable', hold: { reason: 'release week' } })
   await scene.pass(500 * HOUR)
   await daemon.parts.rings.promote({ sources: [FX], ring: undefined, isForced: true })
   const held = await bodyOf(late)
   const status = daemon.parts.status
     .status()
     .rings?.map(({ id, sources }) => [id, sources.map(({ stopped }) => stopped?.message)])
-  await daemon.parts.decisions.releaseRing(FX, 'stable')
+  await daemon.parts.decisions.decide(FX, 'release', { ring: 'stable' })
   await scene.pass(1)
 
   expect([held, await bodyOf(late)]).toEqual(['first', 'second'])
@@ -164,11 +164,11 @@ test('a hold of the source leaves a ring that is held where it is', async () => 
   const first = daemon.parts.status.status().sources[0]?.served?.commit ?? ''
   await scene.commit('second')
   await scene.pass(73 * HOUR)
-  await daemon.parts.decisions.holdRing(FX, 'stable', { reason: 'release week' })
+  await daemon.parts.decisions.decide(FX, 'hold', { ring: 'stable', hold: { reason: 'release week' } })
 
   await daemon.parts.rollbacks.hold(FX, first, {}, signal)
   const held = await bodyOf(late)
-  await daemon.parts.decisions.releaseRing(FX, 'stable')
+  await daemon.parts.decisions.decide(FX, 'release', { ring: 'stable' })
   await scene.pass(73 * HOUR)
 
   expect([held, await bodyOf(late)]).toEqual(['second', 'first'])

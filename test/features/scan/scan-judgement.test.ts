@@ -1,10 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isMassFinding, judgeScans } from '../../../src/features/scan/scan-judgement.ts'
-import type { ScannedSkill, ScanJudgement } from '../../../src/features/scan/scan-judgement.ts'
+import type { ScanJudgement } from '../../../src/features/scan/scan-judgement.ts'
 import { scannedEntries } from '../../../src/sync/model/decisions/disabled-entries.ts'
-import { NO_DISABLED_SKILLS } from '../../../src/sync/model/decisions/disabled-skills.ts'
-import { NO_RECALLS } from '../../../src/sync/model/decisions/recalled-skills.ts'
+import type { ScannedContent } from '../../../src/sync/model/decisions/disabled-entries.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
@@ -40,15 +39,9 @@ test('what a scan withheld stays out of service while a later ring has that cont
   const [bad, mended] = [await snapshotOf(source, 'bad'), await snapshotOf(source, 'mended')]
   const digest = bad.skills[0]?.digest ?? ''
   const at = '2026-01-01T00:00:00.000Z'
-  const disabled = scannedEntries(
-    NO_DISABLED_SKILLS,
-    source,
-    new Map([['one', { withheld: [{ digest, at }], cleared: new Set<string>() }]]),
-  )
-  const clearedWith = (inRings: readonly Snapshot[]): ScanJudgement['cleared'] => {
-    const out = { disabled, recalls: NO_RECALLS }
-    return judgeScans([mended, ...inRings], new Map([[source, new Map()]]), out, { refuse: 'error' }).cleared
-  }
+  const out = scannedEntries([], { withheld: [{ source, path: 'one', digest }], cleared: [], at })
+  const clearedWith = (inRings: readonly Snapshot[]): ScanJudgement['cleared'] =>
+    judgeScans([mended, ...inRings], new Map([[source, new Map()]]), out, { refuse: 'error' }).cleared
 
   expect(clearedWith([bad])).toEqual([])
   expect(clearedWith([])).toEqual([{ source, path: 'one', digest }])
@@ -61,7 +54,11 @@ async function snapshotOf(source: SourceId, text: string): Promise<Snapshot> {
 
 function judgementOf({ refused, ...numbers }: Record<'refused' | 'withheld' | 'all', number>): ScanJudgement {
   const source = sourceId('team')
-  const skills = Array.from({ length: refused }, (_, index): ScannedSkill => ({ source, path: `${index}`, digest: '' }))
+  const skills = Array.from({ length: refused }, (_, index): ScannedContent => ({
+    source,
+    path: `${index}`,
+    digest: '',
+  }))
   return { refused: skills, accepted: [], cleared: [], ...numbers }
 }
 

@@ -13,6 +13,7 @@ import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/content/slow-values.ts'
 import { damageObject, loseObject } from '../../support/damage.ts'
+import { setDisabled } from '../../support/decided.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from '../store/samples.ts'
 
@@ -81,11 +82,11 @@ test('a skill that is disabled while something is being published is not in what
   const skill = numbered(1).skill
 
   const publishing = publisher.publish(changed, cause, NOW, { signal: STEADY })
-  await opened.store.decisions.disable(TEAM, skill.path, true)
+  await setDisabled(opened.store.decisions, TEAM, skill.path, true)
   await publishing
 
   expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-2/SKILL.md'])
-  await opened.store.decisions.disable(TEAM, skill.path, false)
+  await setDisabled(opened.store.decisions, TEAM, skill.path, false)
   expect(urisOf(publisher.catalog)).toHaveLength(2)
   expect(publisher.catalog).toBe(publisher.catalog)
 })
@@ -98,7 +99,7 @@ test('others have the thread between the skills of a catalog, and what is decide
 
   const publishing = publisher.publish(...three, NOW, { signal: STEADY })
   const turns = await slow.turnsUntil(publishing)
-  await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
+  await setDisabled(opened.store.decisions, TEAM, numbered(3).skill.path, true)
 
   expect(turns).toBeGreaterThan(1)
   expect(urisOf(await publishing)).toHaveLength(3)
@@ -110,9 +111,9 @@ test('a catalog that is still being built when another generation is published d
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const paths = [1, 2, 3].map((number) => numbered(number).skill.path)
   await publisher.publish(...(await slowlyBuilt(opened.store, new SlowValues(), paths.length)), NOW, { signal: STEADY })
-  for (const path of paths) await opened.store.decisions.disable(TEAM, path, true)
+  for (const path of paths) await setDisabled(opened.store.decisions, TEAM, path, true)
   expect(urisOf(publisher.catalog)).toEqual([])
-  for (const path of paths) await opened.store.decisions.disable(TEAM, path, false)
+  for (const path of paths) await setDisabled(opened.store.decisions, TEAM, path, false)
   const { generations } = opened.store
   const written = generations.publish.bind(generations)
   let building: Promise<Catalogs> | undefined

@@ -1,10 +1,14 @@
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newRecall } from '../../../src/sync/model/decisions/recalled-skills.ts'
+import { firstPlace } from '../../../src/sync/model/decisions/out-of-service.ts'
+import { recallIdOf } from '../../../src/sync/model/decisions/published-recall.ts'
+import type { NameRule } from '../../../src/sync/model/decisions/rules.ts'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
+import { withNaming, withoutNaming } from '../../../src/sync/model/uris/named-uris.ts'
 import type { DecisionStore } from '../../../src/sync/store/decision-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { disabledPaths, disableRule, setDisabled, setHold } from '../../support/decided.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sourceId } from './samples.ts'
 
@@ -19,9 +23,9 @@ test('decisions are there again for whoever opens the store next, and none leave
   if (!isObjectId(COMMIT)) throw new Error(COMMIT)
   const hold = { commit: COMMIT, at: HELD.at }
 
-  await decisions.change(TEAM, () => ({ hold }))
-  await decisions.change(sourceId('other'), () => ({ hold: HELD }))
-  await decisions.change(sourceId('other'), () => ({}))
+  await setHold(decisions, TEAM, hold)
+  await setHold(decisions, sourceId('other'), HELD)
+  await setHold(decisions, sourceId('other'), undefined)
 
   const read = await (await Store.open(folder.path)).decisions.read()
   expect(read).toEqual(new Map([[TEAM, { hold }]]))
@@ -33,14 +37,14 @@ test('disabled skills are kept beside the decisions, each once, and neither is l
   const { decisions } = await Store.open(folder.path)
 
   const news = [
-    await decisions.disable(TEAM, 'b', true),
-    await decisions.disable(TEAM, '', true),
-    await decisions.disable(TEAM, 'b', true),
-    await decisions.disable(sourceId('other'), 'x', true),
-    await decisions.disable(sourceId('other'), 'x', false),
-    await decisions.disable(sourceId('other'), 'x', false),
+    await setDisabled(decisions, TEAM, 'b', true),
+    await setDisabled(decisions, TEAM, '', true),
+    await setDisabled(decisions, TEAM, 'b', true),
+    await setDisabled(decisions, sourceId('other'), 'x', true),
+    await setDisabled(decisions, sourceId('other'), 'x', false),
+    await setDisabled(decisions, sourceId('other'), 'x', false),
   ]
-  await decisions.change(TEAM, () => ({ hold: HELD }))
+  await setHold(decisions, TEAM, HELD)
 
   const { decisions: read } = await Store.open(folder.path)
   expect(await read.read()).toEqual(new Map([[TEAM, { hold: HELD }]]))
@@ -51,23 +55,25 @@ test('disabled skills are kept beside the decisions, each once, and neither is l
 test('skills that are named by their URIs are kept beside the decisions, each as it was named last', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
-  const by = { at: '2026-11-22T00:00:00.000Z', by: 'ada' }
-  const unverified = { ...by, unverified: true } as const
+  const name = async (path: string, how: Pick<NameRule, 'who' | 'unverified'>): Promise<boolean> =>
+    decisions.change((rules) => withNaming(rules, nameRule(path, how)))
+  const unname = async (path: string): Promise<boolean> =>
+    decisions.change((rules) => withoutNaming(rules, TEAM, uriOf(path)))
 
   const news = [
-    await decisions.name(TEAM, 'skill://a/SKILL.md', by),
-    await decisions.name(TEAM, 'skill://a/SKILL.md', { ...by, by: 'bob' }),
-    await decisions.name(TEAM, 'skill://a/SKILL.md', unverified),
-    await decisions.name(TEAM, 'skill://b/SKILL.md', by),
-    await decisions.name(TEAM, 'skill://b/SKILL.md', undefined),
-    await decisions.name(TEAM, 'skill://b/SKILL.md', undefined),
+    await name('a', { who: 'ada' }),
+    await name('a', { who: 'bob' }),
+    await name('a', { who: 'ada', unverified: true }),
+    await name('b', { who: 'ada' }),
+    await unname('b'),
+    await unname('b'),
   ]
-  await decisions.disable(TEAM, 'b', true)
+  await setDisabled(decisions, TEAM, 'b', true)
 
   const { decisions: read } = await Store.open(folder.path)
   await read.read()
   expect(news).toEqual([true, false, true, true, true, false])
-  expect(read.namings).toEqual(new Map([[TEAM, new Map([['skill://a/SKILL.md', unverified]])]]))
+  expect(read.namings).toEqual([nameRule('a', { who: 'ada', unverified: true })])
   expect(pathsIn(read)).toEqual(['b'])
 })
 
@@ -77,8 +83,8 @@ test('the history says of a scan what became of the skill, whatever else it clea
   const [first, second] = ['a'.repeat(64), 'b'.repeat(64)]
   const at = '2026-11-22T00:00:00.000Z'
   const scan = async (withheld: readonly string[], cleared: readonly string[]): Promise<void> => {
-    const change = { withheld: withheld.map((digest) => ({ digest, at })), cleared: new Set(cleared) }
-    await decisions.disableByScan(TEAM, new Map([['pdf', change]]), at)
+    const contents = (digests: readonly string[]) => digests.map((digest) => ({ source: TEAM, path: 'pdf', digest }))
+    await decisions.disableByScan({ withheld: contents(withheld), cleared: contents(cleared), at })
   }
 
   await scan([first], [])
@@ -102,8 +108,8 @@ test('a decision that is made again changes nothing, and is in the history once'
   const { decisions } = await Store.open(folder.path)
   const decided = { at: HELD.at, by: 'person', who: 'ada', decision: 'hold', source: TEAM } as const
 
-  await decisions.change(TEAM, () => ({ hold: HELD }), decided)
-  await decisions.change(TEAM, () => ({ hold: { ...HELD } }), decided)
+  await setHold(decisions, TEAM, HELD, decided)
+  await setHold(decisions, TEAM, { ...HELD }, decided)
 
   expect(decisions.history).toEqual([decided])
 })
@@ -114,9 +120,10 @@ test('what a followed hub recalls is in the history at the time at which it is o
   const at = '2026-11-22T00:00:00.000Z'
   const person = { at: '2026-11-21T00:00:00.000Z', by: 'person', who: 'ada' } as const
   const contents = ['a'.repeat(64)]
-  const recall = newRecall(contents, 'it leaks', '2099-01-01T00:00:00.000Z')
+  const told = '2099-01-01T00:00:00.000Z'
+  const recall = { id: recallIdOf({ at: told, contents }), at: told, contents, reason: 'it leaks', places: [] }
 
-  await decisions.disable(TEAM, 'pdf', true, { decider: person })
+  await decisions.disable({ source: TEAM, path: 'pdf', decider: person })
   await decisions.obey(TEAM, { log: 'hub.example/log', below: undefined, list: contents[0]!, recalls: [recall], at })
 
   expect(decisions.history).toMatchObject([
@@ -128,9 +135,8 @@ test('what a followed hub recalls is in the history at the time at which it is o
 test('a file in which a naming is no naming is damaged', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
-  const at = '2026-11-22T00:00:00.000Z'
-  const uris = { team: { 'skill://a/SKILL.md': { at, by: 'ada', unverified: false } } }
-  await writeFile(join(folder.path, 'decisions.json'), JSON.stringify({ sources: {}, uris }))
+  const rules = [{ ...nameRule('a', { who: 'ada' }), unverified: false }]
+  await writeFile(join(folder.path, 'decisions.json'), JSON.stringify({ rules }))
 
   await expect(decisions.read()).rejects.toMatchObject({ code: 'store-failed' })
 })
@@ -142,8 +148,8 @@ test.each([
 ])('decisions are had from their copy where the file is %s, and it is told', async (_, harm) => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
-  await decisions.disable(TEAM, 'a', true)
-  await decisions.disable(TEAM, 'b', true)
+  await setDisabled(decisions, TEAM, 'a', true)
+  await setDisabled(decisions, TEAM, 'b', true)
   await harm(decisions.file)
 
   const { decisions: read } = await Store.open(folder.path)
@@ -154,12 +160,12 @@ test.each([
   expect([read.areUnknown, read.of(TEAM)]).toEqual([false, {}])
 })
 
-test.each(['', '{', '{"sources":{},"disabled":{"team":"a"}}'])(
+test.each(['', '{', '{"rules":[{"effect":"withdraw","on":"a"}]}', '{"sources":{}}'])(
   'a copy of %j is written anew before anybody needs it, and so is one that is gone',
   async (text) => {
     await using folder = await temporaryFolder()
     const { decisions } = await Store.open(folder.path)
-    await decisions.disable(TEAM, 'a', true)
+    await setDisabled(decisions, TEAM, 'a', true)
     const sound = await readFile(decisions.copy, 'utf8')
 
     await writeFile(decisions.copy, text)
@@ -176,11 +182,8 @@ test.each(['', '{', '{"sources":{},"disabled":{"team":"a"}}'])(
 test('a file that a person put there is what counts, and the copy becomes the same', async () => {
   await using folder = await temporaryFolder()
   const { decisions: before } = await Store.open(folder.path)
-  await before.disable(TEAM, 'a', true)
-  await writeFile(
-    before.file,
-    '{"sources":{},"disabled":{"team":{"b":{"places":[{"source":"team","path":"b"}],"beside":[]}}}}',
-  )
+  await setDisabled(before, TEAM, 'a', true)
+  await writeFile(before.file, JSON.stringify({ rules: [disableRule([{ source: TEAM, path: 'b' }])] }))
 
   const { decisions } = await Store.open(folder.path)
   await decisions.read()
@@ -195,7 +198,7 @@ test('where neither can be read nothing is known before a person mended one of t
   await using folder = await temporaryFolder()
   const { decisions: before } = await Store.open(folder.path)
   await before.read()
-  await before.disable(TEAM, 'a', true)
+  await setDisabled(before, TEAM, 'a', true)
   const sound = await readFile(before.file)
   await writeFile(before.file, '{')
   await writeFile(before.copy, '{')
@@ -205,18 +208,18 @@ test('where neither can be read nothing is known before a person mended one of t
 
   await expect(failed).rejects.toMatchObject({ code: 'store-failed', message: expect.stringContaining(before.copy) })
   await expect(before.read()).rejects.toMatchObject({ code: 'store-failed' })
-  await expect(decisions.disable(TEAM, 'b', true)).rejects.toMatchObject({ code: 'store-failed' })
+  await expect(setDisabled(decisions, TEAM, 'b', true)).rejects.toMatchObject({ code: 'store-failed' })
   expect([decisions.areUnknown, before.areUnknown]).toEqual([true, false])
-  expect([...before.disabled.keys()]).toEqual([TEAM])
+  expect(pathsIn(before)).toEqual(['a'])
   await writeFile(before.file, sound)
   await decisions.read()
-  expect([decisions.areUnknown, [...decisions.disabled.keys()]]).toEqual([false, [TEAM]])
+  expect([decisions.areUnknown, pathsIn(decisions)]).toEqual([false, ['a']])
 })
 
 test('where both files are gone what was decided holds by its record, and nothing is written before a person decides', async () => {
   await using folder = await temporaryFolder()
   const { decisions: before } = await Store.open(folder.path)
-  await before.disable(TEAM, 'a', true)
+  await setDisabled(before, TEAM, 'a', true)
   const sound = await readFile(before.file, 'utf8')
   for (const path of [before.file, before.copy]) await rm(path)
 
@@ -226,7 +229,7 @@ test('where both files are gone what was decided holds by its record, and nothin
   const isMended = await decisions.mend()
   const left = (await readdir(folder.path)).filter((name) => name.startsWith('decisions'))
   const known = pathsIn(decisions)
-  await decisions.disable(TEAM, 'b', true)
+  await setDisabled(decisions, TEAM, 'b', true)
 
   expect(loss).toMatchObject({ code: 'store-failed', message: expect.stringContaining(`cp "${before.record}"`) })
   expect([isMended, left, known]).toEqual([false, [], ['a']])
@@ -242,8 +245,8 @@ test('where nothing was ever decided, or all was taken back, no file is missed',
   const { decisions } = await Store.open(folder.path)
   await decisions.read()
   const never = decisions.loss
-  await decisions.disable(TEAM, 'a', true)
-  await decisions.disable(TEAM, 'a', false)
+  await setDisabled(decisions, TEAM, 'a', true)
+  await setDisabled(decisions, TEAM, 'a', false)
   for (const path of [decisions.file, decisions.copy]) await rm(path)
 
   await decisions.read()
@@ -254,7 +257,7 @@ test('where nothing was ever decided, or all was taken back, no file is missed',
 test('where the record of what was decided is damaged as well nothing is known', async () => {
   await using folder = await temporaryFolder()
   const { decisions: before } = await Store.open(folder.path)
-  await before.disable(TEAM, 'a', true)
+  await setDisabled(before, TEAM, 'a', true)
   for (const path of [before.file, before.copy]) await rm(path)
   await writeFile(before.record, '{')
 
@@ -267,7 +270,7 @@ test('where the record of what was decided is damaged as well nothing is known',
 test('what a build without a record decided has one once it is mended', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
-  await decisions.disable(TEAM, 'a', true)
+  await setDisabled(decisions, TEAM, 'a', true)
   await rm(decisions.record)
 
   await decisions.mend()
@@ -280,9 +283,9 @@ test('decisions that are made at once are all kept, and whoever reads meanwhile 
   const { decisions } = await Store.open(folder.path)
   const ids = Array.from({ length: 40 }, (_, index) => sourceId(`s${index}`))
   const file = join(folder.path, 'decisions.json')
-  await decisions.change(ids[0]!, () => ({ hold: HELD }))
+  await setHold(decisions, ids[0]!, HELD)
 
-  const writing = Promise.all(ids.map((id) => decisions.change(id, () => ({ hold: HELD }))))
+  const writing = Promise.all(ids.map((id) => setHold(decisions, id, HELD)))
   for (let look = 0; look < 200; look += 1) JSON.parse(await readFile(file, 'utf8'))
   await writing
 
@@ -297,17 +300,32 @@ test('a decision that cannot be written is not made, leaves no litter, and stand
   await mkdir(join(file, 'in the way'), { recursive: true })
   const before = await readdir(folder.path)
 
-  const failed = decisions.change(TEAM, () => ({ hold: HELD }))
+  const failed = setHold(decisions, TEAM, HELD)
 
   await expect(failed).rejects.toMatchObject({ code: 'store-failed' })
   expect([decisions.of(TEAM), await readdir(folder.path)]).toEqual([{}, before])
   await rm(file, { recursive: true })
-  await decisions.change(TEAM, () => ({ hold: HELD }))
+  await setHold(decisions, TEAM, HELD)
   expect((await decisions.read()).get(TEAM)).toEqual({ hold: HELD })
 })
 
 /** What is disabled of the one source of which something is. */
-function pathsIn({ disabled }: DecisionStore): string[] {
-  expect([...disabled.keys()]).toEqual([TEAM])
-  return [...(disabled.get(TEAM)?.keys() ?? [])]
+function pathsIn(decisions: DecisionStore): readonly string[] {
+  const sources = decisions.outOfService.map((rule) => firstPlace(rule)?.source)
+  expect(new Set(sources)).toEqual(new Set([TEAM]))
+  return disabledPaths(decisions, TEAM)
+}
+
+function nameRule(path: string, how: Pick<NameRule, 'who' | 'unverified'>): NameRule {
+  return {
+    at: '2026-11-22T00:00:00.000Z',
+    by: 'person',
+    ...how,
+    effect: 'name',
+    on: { source: TEAM, uri: uriOf(path) },
+  }
+}
+
+function uriOf(path: string): string {
+  return `skill://${path}/SKILL.md`
 }

@@ -8,6 +8,7 @@ import { SharedDocuments } from '../../../src/sync/postgres/shared-documents.ts'
 import type { DecisionStore } from '../../../src/sync/store/decision-store.ts'
 import type { SharedText } from '../../../src/sync/store/shared-text.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { disabledPaths, setDisabled, setHold, stayRule } from '../../support/decided.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 import { HubDatabase } from '../../support/hub-database.ts'
 import { lawRuns } from '../../support/law-runs.ts'
@@ -52,28 +53,28 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     const member = await hub.join((text) => ({
       read: async () => text.read(),
       async swap(version, after) {
-        if (conflicts < 3) await other.decisions.disable(TEAM, `theirs-${(conflicts += 1)}`, true)
+        if (conflicts < 3) await setDisabled(other.decisions, TEAM, `theirs-${(conflicts += 1)}`, true)
         return text.swap(version, after)
       },
     }))
 
-    const isNew = await member.decisions.disable(TEAM, 'ours', true)
+    const isNew = await setDisabled(member.decisions, TEAM, 'ours', true)
 
     expect([isNew, conflicts]).toEqual([true, 3])
     expect(namesIn(member.decisions)).toEqual(['ours', 'theirs-1', 'theirs-2', 'theirs-3'])
     expect(await member.decisions.refresh()).toBe(true)
     expect(await member.decisions.refresh()).toBe(false)
     await other.decisions.refresh()
-    expect(other.decisions.disabled).toEqual(member.decisions.disabled)
+    expect(other.decisions.outOfService).toEqual(member.decisions.outOfService)
   })
 
   test('a database that lost the last decisions gets them back from a process that has them', async () => {
     await using hub = await Hub.open(server)
     const [one, other] = [await hub.join(), await hub.join()]
-    await one.decisions.disable(TEAM, 'first', true)
+    await setDisabled(one.decisions, TEAM, 'first', true)
     await other.decisions.refresh()
     const goBack = await hub.copy()
-    await one.decisions.disable(TEAM, 'second', true)
+    await setDisabled(one.decisions, TEAM, 'second', true)
     await goBack()
 
     expect(await other.decisions.refresh()).toBe(false)
@@ -87,15 +88,15 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test('a change in a database that lost the last decisions is made to those of the process that makes it', async () => {
     await using hub = await Hub.open(server)
     const [one, other] = [await hub.join(), await hub.join()]
-    await one.decisions.disable(TEAM, 'first', true)
+    await setDisabled(one.decisions, TEAM, 'first', true)
     const goBack = await hub.copy()
-    await one.decisions.disable(TEAM, 'second', true)
+    await setDisabled(one.decisions, TEAM, 'second', true)
     await goBack()
 
-    expect(await one.decisions.disable(TEAM, 'second', true)).toBe(false)
+    expect(await setDisabled(one.decisions, TEAM, 'second', true)).toBe(false)
     await other.decisions.refresh()
     expect(namesIn(other.decisions)).toEqual(['first', 'second'])
-    await one.decisions.disable(TEAM, 'third', true)
+    await setDisabled(one.decisions, TEAM, 'third', true)
     await other.decisions.refresh()
     expect(namesIn(other.decisions)).toEqual(['first', 'second', 'third'])
   })
@@ -103,16 +104,16 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test('what another process decided in a database that lost some counts, whatever was lost', async () => {
     await using hub = await Hub.open(server)
     const [one, other] = [await hub.join(), await hub.join()]
-    await one.decisions.disable(TEAM, 'first', true)
+    await setDisabled(one.decisions, TEAM, 'first', true)
     await other.decisions.refresh()
     const [earlier] = await hub.database.query('copy', "SELECT * FROM skillsyncd.document WHERE name = 'decisions'")
-    for (const path of ['second', 'third', 'fourth']) await one.decisions.disable(TEAM, path, true)
+    for (const path of ['second', 'third', 'fourth']) await setDisabled(one.decisions, TEAM, path, true)
     const back = 'UPDATE skillsyncd.document SET version = $1, bytes = $2'
     await hub.database.query('go back', back, [earlier?.['version'], earlier?.['bytes']])
     await hub.database.query('go back', 'UPDATE skillsyncd.present SET version = $1', [earlier?.['version']])
 
     // A process that had not seen what was lost decides before one that had.
-    await other.decisions.disable(TEAM, 'other', true)
+    await setDisabled(other.decisions, TEAM, 'other', true)
     await one.decisions.refresh()
 
     expect(namesIn(one.decisions)).toEqual(['first', 'other'])
@@ -122,24 +123,24 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test('a process is notified once of what others changed, and not of what it did itself', async () => {
     await using hub = await Hub.open(server)
     const [one, other] = [await hub.join(), await hub.join()]
-    await one.decisions.disable(TEAM, 'a', true)
-    const before = one.decisions.disabled
+    await setDisabled(one.decisions, TEAM, 'a', true)
+    const before = one.decisions.outOfService
 
     const refreshed = [await one.decisions.refresh(), await other.decisions.refresh(), await other.decisions.refresh()]
 
     expect(refreshed).toEqual([false, true, false])
-    expect(one.decisions.disabled).toBe(before)
-    expect(await other.decisions.disable(TEAM, 'a', true)).toBe(false)
+    expect(one.decisions.outOfService).toBe(before)
+    expect(await setDisabled(other.decisions, TEAM, 'a', true)).toBe(false)
   })
 
   test('a change that another process takes back is taken back here, although its text was here before', async () => {
     await using hub = await Hub.open(server)
     const [one, other] = [await hub.join(), await hub.join()]
-    await other.decisions.disable(TEAM, 'a', true)
+    await setDisabled(other.decisions, TEAM, 'a', true)
     await one.decisions.refresh()
-    await one.decisions.disable(TEAM, 'b', true)
+    await setDisabled(one.decisions, TEAM, 'b', true)
 
-    await other.decisions.disable(TEAM, 'b', false)
+    await setDisabled(other.decisions, TEAM, 'b', false)
 
     expect([await one.decisions.refresh(), namesIn(one.decisions)]).toEqual([true, ['a']])
   })
@@ -147,13 +148,13 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test('while the database is away, nothing is changed, what was decided holds, and a change after it is made', async () => {
     await using hub = await Hub.open(server)
     const member = await hub.join()
-    await member.decisions.disable(TEAM, 'a', true)
+    await setDisabled(member.decisions, TEAM, 'a', true)
     const before = await member.texts()
 
     await server.stop()
     const failed = await Promise.allSettled([
-      member.decisions.disable(TEAM, 'b', true),
-      member.decisions.change(TEAM, () => ({ hold: HELD })),
+      setDisabled(member.decisions, TEAM, 'b', true),
+      setHold(member.decisions, TEAM, HELD),
     ])
     const refreshing = await member.decisions.refresh().catch((error: unknown) => error)
     const held = [namesIn(member.decisions), member.decisions.of(TEAM), member.decisions.isFailing]
@@ -168,7 +169,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     expect(refreshing).toMatchObject({ code: 'store-failed' })
     expect([held, after]).toEqual([[['a'], {}, false], before])
     expect([namesIn(again.decisions), again.decisions.areUnknown]).toEqual([['a'], false])
-    expect(await again.decisions.disable(TEAM, 'b', true)).toBe(true)
+    expect(await setDisabled(again.decisions, TEAM, 'b', true)).toBe(true)
     await member.decisions.refresh()
     expect(namesIn(member.decisions)).toEqual(['a', 'b'])
   }, 120_000)
@@ -190,19 +191,19 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   }, 120_000)
 
   test.each([
-    ['no JSON', Buffer.from('{"sources":')],
+    ['no JSON', Buffer.from('{"rules":')],
     ['other JSON', Buffer.from('{"disabled":{"team":["a"]}}')],
-    ['a decision that is none', Buffer.from('{"sources":{"team":{"hold":"yes"}}}')],
+    ['a decision that is none', Buffer.from('{"rules":[{"effect":"stay","on":"team"}]}')],
     ['nothing', Buffer.alloc(0)],
     ['no text', Buffer.from([0x7b, 0xff, 0x7d])],
   ])('a row that holds %s is an error, and disables no fewer skills', async (_, bytes) => {
     await using hub = await Hub.open(server)
     const [member, other] = [await hub.join(), await hub.join()]
-    await member.decisions.disable(TEAM, 'a', true)
+    await setDisabled(member.decisions, TEAM, 'a', true)
     await hub.edit(bytes)
 
     const failures = await Promise.all(
-      [member.decisions.refresh(), other.decisions.disable(TEAM, 'b', true)].map(async (done) =>
+      [member.decisions.refresh(), setDisabled(other.decisions, TEAM, 'b', true)].map(async (done) =>
         done.catch((error: unknown) => String(error)),
       ),
     )
@@ -224,7 +225,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test('a damaged row that is removed gets what a running process holds', async () => {
     await using hub = await Hub.open(server)
     const [member, blank] = [await hub.join(), await hub.join()]
-    await member.decisions.disable(TEAM, 'a', true)
+    await setDisabled(member.decisions, TEAM, 'a', true)
     await hub.edit(Buffer.from('?'))
     await expect(member.decisions.refresh()).rejects.toThrow('damaged')
     await expect(blank.decisions.refresh()).rejects.toThrow('damaged')
@@ -241,14 +242,14 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await using hub = await Hub.open(server)
     await using folder = await temporaryFolder()
     const member = await hub.join(undefined, folder.path)
-    await member.decisions.disable(TEAM, 'old', true)
+    await setDisabled(member.decisions, TEAM, 'old', true)
     await using old = await temporaryFolder()
     await cp(folder.path, old.path, { recursive: true })
-    await member.decisions.disable(TEAM, 'old', false)
+    await setDisabled(member.decisions, TEAM, 'old', false)
     await hub.database.query('remove', "DELETE FROM skillsyncd.document WHERE name = 'decisions'")
 
     const [back, blank] = [await hub.join(undefined, old.path), await hub.join()]
-    const attempts = [back.decisions.refresh(), blank.decisions.refresh(), back.decisions.disable(TEAM, 'b', true)]
+    const attempts = [back.decisions.refresh(), blank.decisions.refresh(), setDisabled(back.decisions, TEAM, 'b', true)]
     const refused = await Promise.allSettled(attempts)
 
     const reason = { message: expect.stringMatching(/has lost them.*INSERT INTO/) }
@@ -264,7 +265,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await using hub = await Hub.open(server)
     await using folder = await temporaryFolder()
     const member = await hub.join(undefined, folder.path)
-    await member.decisions.disable(TEAM, 'a', true)
+    await setDisabled(member.decisions, TEAM, 'a', true)
     await hub.database.query('remove', "DELETE FROM skillsyncd.document WHERE name = 'decisions'")
     const again = await hub.join(undefined, folder.path)
     const failed = await again.decisions.refresh().then(String, String)
@@ -282,8 +283,8 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await using folder = await temporaryFolder()
     {
       using alone = await Store.open(folder.path)
-      await alone.decisions.disable(TEAM, 'a', true)
-      await alone.decisions.change(TEAM, () => ({ hold: HELD }))
+      await setDisabled(alone.decisions, TEAM, 'a', true)
+      await setHold(alone.decisions, TEAM, HELD)
     }
     const blank = await hub.join()
 
@@ -297,15 +298,11 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test('what the database has wins over files that differ: from before it was there, edited by hand, lost or damaged', async () => {
     await using hub = await Hub.open(server)
     const member = await hub.join()
-    await member.decisions.disable(TEAM, 'a', true)
+    await setDisabled(member.decisions, TEAM, 'a', true)
     const text = await member.texts()
     const file = join(member.path, 'decisions.json')
 
-    for (const edited of [
-      '{"sources":{"other":{"hold":{"noPoll":true,"at":"2026-06-15T10:00:00.000Z"}}}}',
-      '{',
-      undefined,
-    ]) {
+    for (const edited of [JSON.stringify({ rules: [stayRule(sourceId('other'), HELD)] }), '{', undefined]) {
       for (const name of FILES) {
         await rm(join(member.path, name))
         if (edited !== undefined) await writeFile(join(member.path, name), edited)
@@ -325,7 +322,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await using folder = await temporaryFolder()
     {
       using alone = await Store.open(folder.path)
-      await alone.decisions.disable(TEAM, 'a', true)
+      await setDisabled(alone.decisions, TEAM, 'a', true)
     }
     for (const name of FILES.slice(0, 2)) await rm(join(folder.path, name))
 
@@ -344,7 +341,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     const member = await hub.join(undefined, folder.path)
     const before = [await hub.bytes(), member.decisions.areUnknown]
 
-    await (await hub.join()).decisions.disable(TEAM, 'a', true)
+    await setDisabled((await hub.join()).decisions, TEAM, 'a', true)
     const isNew = await member.decisions.refresh()
 
     expect(before).toEqual([undefined, true])
@@ -358,8 +355,8 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await rm(file)
     await mkdir(join(file, 'in the way'), { recursive: true })
 
-    await member.decisions.disable(TEAM, 'a', true)
-    await other.decisions.disable(TEAM, 'b', true)
+    await setDisabled(member.decisions, TEAM, 'a', true)
+    await setDisabled(other.decisions, TEAM, 'b', true)
     const isNew = await member.decisions.refresh()
     const before = [namesIn(member.decisions), member.decisions.unwritten?.code]
     await rm(file, { recursive: true })
@@ -380,7 +377,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
       },
     }))
 
-    const failed = member.decisions.disable(TEAM, 'a', true)
+    const failed = setDisabled(member.decisions, TEAM, 'a', true)
 
     await expect(failed).rejects.toThrow('check if they have the change before you repeat it')
     expect([namesIn(member.decisions), await member.decisions.refresh(), namesIn(member.decisions)]).toEqual([
@@ -406,16 +403,15 @@ async function make(
   expected: Set<string>,
 ): Promise<void> {
   const name = `${part}-${owner}-${entry}`
-  if (part === 'disabled') await decisions.disable(TEAM, name, isOn)
-  else await decisions.change(sourceId(name), () => (isOn ? { hold: HELD } : {}))
+  if (part === 'disabled') await setDisabled(decisions, TEAM, name, isOn)
+  else await setHold(decisions, sourceId(name), isOn ? HELD : undefined)
   if (isOn) expected.add(name)
   else expected.delete(name)
 }
 
 /** The disabled skills and the sources with a decision. */
-function namesIn({ disabled, known }: DecisionStore): string[] {
-  const skills = [...(disabled.get(TEAM)?.keys() ?? [])]
-  return [...skills, ...[...known.keys()].filter((id) => id !== TEAM)].toSorted()
+function namesIn(decisions: DecisionStore): string[] {
+  return [...disabledPaths(decisions, TEAM), ...[...decisions.known.keys()].filter((id) => id !== TEAM)].toSorted()
 }
 
 interface Member {

@@ -8,7 +8,7 @@ import { criticalNote, isProgram } from '../../../sync/model/changes/skill-notes
 import type { SkillNote } from '../../../sync/model/changes/skill-notes.ts'
 import { fileChanges } from '../../../sync/model/changes/skill-review.ts'
 import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
-import { declarationOf } from '../../../sync/model/decisions/approvals.ts'
+import { approvedIn, declarationOf } from '../../../sync/model/decisions/approvals.ts'
 import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile, SkillLimits } from '../../../sync/model/skill.ts'
 import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
@@ -126,9 +126,9 @@ async function formerVersions(waiting: Waiting, store: Store): Promise<ReadonlyM
   for (const digest of await store.snapshots.digests()) {
     const snapshot = await store.snapshots.readWhole(digest)
     if (snapshot === undefined || !sources.has(snapshot.source)) continue
-    const approved = approvals.get(snapshot.source)
+    const approved = approvedIn(approvals, snapshot.source)
     for (const skill of snapshot.skills)
-      if (approved?.get(skill.path)?.declaration === declarationOf(skill))
+      if (approved.get(skill.path)?.on.declaration === declarationOf(skill))
         formers.set(placeOf({ source: snapshot.source, path: skill.path }), skill)
   }
   return formers

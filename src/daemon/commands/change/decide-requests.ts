@@ -40,9 +40,9 @@ export const waitingRequest = defineRequest({
 
 /** A hold as the writer of the state folder reports it. */
 export const HOLD = z.object({
-  commit: ID.exactOptional(),
-  noPoll: z.literal(true).exactOptional(),
-  reason: z.string().exactOptional(),
+  commit: ID.optional(),
+  noPoll: z.literal(true).optional(),
+  reason: z.string().optional(),
 })
 
 const DECISION = {
@@ -65,17 +65,16 @@ export const decideRequest = defineRequest({
   name: 'decide',
   isForLeader: true,
   params: paramsOfSource(DECISION),
-  answer: z.object({ hold: HOLD.exactOptional() }),
+  answer: z.object({ hold: HOLD.optional() }),
   async run(parts: DecisionParts, { source, ring, reason, noPoll, ...named }, { signal, by }) {
     const { config, decisions, rollbacks, linked } = parts
     const { verb, commit } = named
     if (ring !== undefined) {
       expectLaterRing(ring, config)
-      if (verb === 'hold') return { hold: await decisions.holdRing(source, ring, { reason, by }) }
-      if (verb !== 'release')
+      if (verb !== 'hold' && verb !== 'release')
         throw new OperatorError('bad-request', `A ring is held or released, and "${verb}" is neither`)
-      await decisions.releaseRing(source, ring, by)
-      return {}
+      const { ringHolds } = await decisions.decide(source, verb, { ring, by, hold: { reason } })
+      return { hold: ringHolds?.[ring] }
     }
     if (verb !== 'hold' || commit === undefined)
       return decisions.decide(source, verb, { ...named, by, hold: { reason, noPoll } })

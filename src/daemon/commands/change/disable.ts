@@ -4,6 +4,7 @@ import {
   endRecall,
   FOLLOWER_OPTIONS,
 } from '../../../features/channel/recall/recall.ts'
+import { disabledHere, NOTHING_OUT, firstPlace } from '../../../sync/model/decisions/out-of-service.ts'
 import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { uriOf } from '../../../sync/model/uris/skill-uri.ts'
 import { stateText } from '../../../sync/model/verdict/verdict.ts'
@@ -152,23 +153,21 @@ async function knownSkills(config: ServedConfig, name: Disabling['name']): Promi
   const elsewhere = new Set(
     rows.map(({ verdict }) => (verdict.state === 'disabled' ? verdict.reasons[0]?.place : undefined)),
   )
-  const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
-    [...entries]
-      .filter(
-        ([path, { scans }]) => scans === undefined && idsOf(config).includes(source) && !there.has(`${source}/${path}`),
-      )
-      .map(
-        ([
-          path,
-          {
-            places: [place],
-          },
-        ]): SkillReference => {
-          const uri = place?.servedPath === undefined ? undefined : uriOf(source, `${place.servedPath}/SKILL.md`)
-          return { source, path, uri, name: place?.name }
-        },
-      ),
-  )
+  const ids: readonly string[] = idsOf(config)
+  const gone = disabledHere(store?.decisions.outOfService ?? NOTHING_OUT).flatMap((rule): readonly SkillReference[] => {
+    const place = firstPlace(rule)
+    if (rule.by === 'scan' || place === undefined) return []
+    const { source, path, servedPath, name: called } = place
+    if (!ids.includes(source) || there.has(`${source}/${path}`)) return []
+    return [
+      {
+        source,
+        path,
+        uri: servedPath === undefined ? undefined : uriOf(source, `${servedPath}/SKILL.md`),
+        name: called,
+      },
+    ]
+  })
   // A disabled skill that is now at another place is addressed there by its names.
   const lost = gone.filter(({ source, path }) => !elsewhere.has(`${source}/${path}`))
   return { all: [...rows, ...lost], gone }

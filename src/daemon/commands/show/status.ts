@@ -14,7 +14,6 @@ import { scansLines } from '../../../features/scan/scans-lines.ts'
 import { VERSION } from '../../../serve/version.ts'
 import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout } from '../../../sync/catalog/contract-diagnostics.ts'
-import { NONE_APPROVED } from '../../../sync/model/decisions/approvals.ts'
 import type { SourceDecision } from '../../../sync/model/decisions/decisions.ts'
 import { NOTHING_OUT } from '../../../sync/model/decisions/out-of-service.ts'
 import type { Item } from '../../../sync/model/item.ts'
@@ -191,7 +190,7 @@ export async function statusNow(
     outOfService: store?.decisions.outOfService ?? NOTHING_OUT,
     loss: store?.decisions.loss,
     lost,
-    approvals: store?.decisions.approvals ?? NONE_APPROVED,
+    approvals: store?.decisions.approvals ?? [],
     lock: await lockRead(config),
     followedLock: config.lockFrom === undefined ? {} : await readFollowedLock(config.state),
     nextPolls: new Map<SourceId, Date>(),

@@ -3,6 +3,7 @@ import { WorkerClient } from '../../../base/async/worker-client.ts'
 import type { ContentMoment } from '../../../serve/page/page-data.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { approvedIn } from '../../../sync/model/decisions/approvals.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
@@ -114,7 +115,7 @@ export class SkillMoments implements AsyncDisposable {
     const isFree = free.includes(configured)
     const served = snapshots.find((snapshot) => snapshot.source === id)?.revision.commit
     const needsApproval = source.kind === 'mcp' && source.approval === 'required'
-    const approvals = needsApproval ? store.decisions.approvals.get(id) : undefined
+    const approvals = needsApproval ? approvedIn(store.decisions.approvals, id) : undefined
     return {
       isCommitShown: (commit) => isFree || commit === served,
       approvedAt: (path) => approvals?.get(path)?.at,

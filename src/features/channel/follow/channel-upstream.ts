@@ -1,5 +1,5 @@
 import { inParallel } from '../../../base/async/parallel.ts'
-import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { RecallRule } from '../../../sync/model/decisions/rules.ts'
 import { CHANNEL_REF, isObjectId } from '../../../sync/model/revision.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
 import type { KnownListSize } from '../../../sync/model/snapshot.ts'
@@ -65,7 +65,7 @@ export interface FollowedParts {
   readonly decisions: Pick<DecisionStore, 'obeyed' | 'obey'>
   readonly now: () => Date
   /** Called when recalls of the log are on the disk. `fresh`: those that are in force since. */
-  readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
+  readonly onRecalled?: (log: string, fresh: readonly RecallRule[]) => Promise<void>
   /** Returns the reports of the followers of this machine about recalls. */
   readonly below?: () => readonly RecallCounts[]
 }

@@ -326,10 +326,10 @@ export class ChannelPublisher {
   /** The readers of a pack get the places and the reason of a recall only with a skill of the pack. */
   #recallsFor({ snapshots }: Catalog): readonly PublishedRecall[] {
     const { store, origin, pack } = this.#parts
-    const { recalls } = store.decisions
-    if (pack === undefined) return publishedRecalls(recalls, origin)
+    const { outOfService } = store.decisions
+    if (pack === undefined) return publishedRecalls(outOfService, origin)
     const inPack = new Map(snapshots.map((snapshot) => [snapshot.source, pathsOf(packedIn(snapshot, pack))]))
-    return publishedRecalls(recalls, origin, ({ source, path }) => inPack.get(source)?.has(path) === true)
+    return publishedRecalls(outOfService, origin, ({ source, path }) => inPack.get(source)?.has(path) === true)
   }
 
   /** Works once the other processes of the hub can have the objects. */

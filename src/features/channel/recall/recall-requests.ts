@@ -6,6 +6,8 @@ import type { LinkedParts } from '../../../daemon/control/request.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import { DISABLED_PLACES } from '../../../daemon/status/decision-text.ts'
 import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
+import { recallingHub } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { RecallRule } from '../../../sync/model/decisions/rules.ts'
 import { isDigest } from '../../../sync/store/skills/stored-path.ts'
 import type { RecalledContent, Recalls } from './recalls.ts'
 
@@ -14,15 +16,26 @@ export interface RecallParts extends LinkedParts {
   readonly recalls: Recalls
 }
 
+/** `by`: the name of the log of the hub that made it; absent if it was made here. */
+const RECALL = z.object({
+  id: z.string(),
+  at: z.string(),
+  contents: z.array(z.string()).readonly(),
+  reason: z.string().optional(),
+  by: z.string().optional(),
+  revoked: z.string().optional(),
+})
+
+/** A recall, as JSON says it. */
+export type ToldRecall = z.infer<typeof RECALL>
+
+export function toldRecall(recall: RecallRule): ToldRecall {
+  const { id, at, on, reason, ended } = recall
+  return { id, at, contents: on.contents, reason, by: recallingHub(recall), revoked: ended }
+}
+
 const RECALLED = z.object({
-  recall: z.object({
-    id: z.string(),
-    at: z.string(),
-    contents: z.array(z.string()).readonly(),
-    reason: z.string().exactOptional(),
-    by: z.string().exactOptional(),
-    revoked: z.string().exactOptional(),
-  }),
+  recall: RECALL,
   isNew: z.boolean(),
   count: z.number(),
   places: DISABLED_PLACES,

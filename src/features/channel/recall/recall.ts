@@ -13,12 +13,13 @@ import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { recalledText, recallReason } from '../../../daemon/status/decision-text.ts'
 import { theOnlyIfAny, theOnlyOrFormer } from '../../../daemon/status/named-skill.ts'
 import { readRows } from '../../../daemon/status/skill-rows.ts'
-import { NO_RECALLS } from '../../../sync/model/decisions/recalled-skills.ts'
-import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
+import { byAge, isRecall } from '../../../sync/model/decisions/out-of-service.ts'
+import { isOwn } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { RecallRule } from '../../../sync/model/decisions/rules.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { ReachAnswer, RecallAnswer } from './recall-requests.ts'
-import { recallReachRequest, recallRequest, revokeRecallRequest } from './recall-requests.ts'
+import { recallReachRequest, recallRequest, revokeRecallRequest, toldRecall } from './recall-requests.ts'
 
 /** The options of `disable` for the followers of the channel. */
 export const FOLLOWER_OPTIONS = {
@@ -133,28 +134,27 @@ async function endRecalls(context: Context, config: ServedConfig): Promise<ExitS
 }
 
 async function listRecalls(context: Context, config: ServedConfig): Promise<ExitStatus> {
-  const recalls = await readRecalls(config)
-  const rows = [...recalls.values()].toSorted((a, b) => (a.at < b.at ? -1 : 1))
+  const rows = byAge(await readRecalls(config))
   if (context.json) {
-    const shown = rows.map(({ beside: _beside, ...row }) => row)
+    const shown = rows.map((row) => ({ ...toldRecall(row), isOwn: isOwn(row), via: row.via, places: row.on.places }))
     printJson(context, { recalls: shown })
     return 0
   }
   printLines(
     context,
     rows.flatMap((row) => [
-      `${row.id}: ${row.revoked === undefined ? `recalled: ${recalledText(recallReason(row))}` : `ended ${row.revoked}`}`,
-      ...row.places.slice(0, MOST_SHOWN).map(({ source, path }) => printableLine(`  ${source}/${path}`)),
+      `${row.id}: ${row.ended === undefined ? `recalled: ${recalledText(recallReason(row))}` : `ended ${row.ended}`}`,
+      ...row.on.places.slice(0, MOST_SHOWN).map(({ source, path }) => printableLine(`  ${source}/${path}`)),
     ]),
   )
   if (rows.length === 0 && !context.quiet) context.streams.stderr.write('nothing is recalled\n')
   return 0
 }
 
-async function readRecalls(config: ServedConfig): Promise<RecalledSkills> {
+async function readRecalls(config: ServedConfig): Promise<readonly RecallRule[]> {
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()
-  return store?.decisions.recalls ?? NO_RECALLS
+  return store?.decisions.outOfService.filter(isRecall) ?? []
 }
 
 function recalledLines(end: RecallAnswer): readonly string[] {

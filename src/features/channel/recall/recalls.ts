@@ -6,12 +6,18 @@ import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import { Reaction } from '../../../daemon/runtime/reaction.ts'
 import { disablementIn } from '../../../daemon/status/disablement.ts'
 import type { Disablement } from '../../../daemon/status/disablement.ts'
-import { byPerson } from '../../../sync/model/decisions/decided.ts'
-import { disabledEntryOf, recallIn } from '../../../sync/model/decisions/disabled-entries.ts'
-import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
+import { byPerson, type Decider } from '../../../sync/model/decisions/decided.ts'
+import { identityAt, recallIn } from '../../../sync/model/decisions/disabled-entries.ts'
+import { activeRecalls, isRecall, type OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import { MOST_RECALLS } from '../../../sync/model/decisions/published-recall.ts'
-import { activeRecalls, newRecall, recalledContents } from '../../../sync/model/decisions/recalled-skills.ts'
-import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skills.ts'
+import {
+  isOwn,
+  newRecall,
+  recalledContents,
+  withRecall,
+  withRevoked,
+} from '../../../sync/model/decisions/recalled-skills.ts'
+import type { RecallRule } from '../../../sync/model/decisions/rules.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { parseVerifier } from '../../../sync/transparency-log/signed-note.ts'
@@ -19,6 +25,7 @@ import type { ChannelHubConfig } from '../channel-config.ts'
 import type { FollowerReach, ReachRow } from '../publish/follower-reach.ts'
 import { sumOfReach } from '../publish/follower-reach.ts'
 import type { ReachCounts, RecallCounts } from './follower-report.ts'
+import { toldRecall, type ToldRecall } from './recall-requests.ts'
 
 /** The configuration, with the places that a recall does not reach by itself. */
 type RecalledPlaces = ChannelHubConfig & {
@@ -40,7 +47,7 @@ export type RecalledContent =
 
 /** The effect of a recall, or of its end. */
 export interface RecallEnd extends Pick<Disablement, 'isNew' | 'count' | 'places'> {
-  readonly recall: Pick<RecalledSkill, 'id' | 'at' | 'contents' | 'reason' | 'by' | 'revoked'>
+  readonly recall: ToldRecall
 }
 
 /** Recalls: those that an operator makes and ends here, and those of the hubs that are followed. */
@@ -60,34 +67,33 @@ export class Recalls implements AsyncDisposable {
    */
   async recall(content: RecalledContent, reason: string, by: string): Promise<RecallEnd> {
     const { store, clock } = this.#parts
-    const made = this.#made(content, reason, clock.now().toISOString())
-    const known = activeRecalls(store.decisions.recalls).find(
-      ({ isOwn, contents }) => isOwn && made.contents.every((digest) => contents.includes(digest)),
+    const decider = byPerson(by, clock.now())
+    const made = this.#made(content, reason, decider)
+    const known = activeRecalls(store.decisions.outOfService).find(
+      (recall) => isOwn(recall) && made.on.contents.every((digest) => recall.on.contents.includes(digest)),
     )
-    if (known !== undefined) return { recall: known, isNew: false, count: 0, places: [] }
+    if (known !== undefined) return { recall: toldRecall(known), isNew: false, count: 0, places: [] }
     const before = store.decisions.outOfService
     const about = content.kind === 'skill' ? { source: content.source, skill: content.path } : { skill: content.digest }
-    const decider = byPerson(by, clock.now())
     const decided = { ...decider, decision: 'disable', ...about, forFollowers: true, reason } as const
-    if (!(await store.decisions.recall(made, decided)))
+    if (!(await store.decisions.changeOut((out) => withRecall(out, made) ?? out, decided)))
       throw new OperatorError(
         'bad-request',
         `Cannot recall: there are ${MOST_RECALLS} recalls in force; end some with skillsyncd enable ID`,
       )
     this.#parts.log.warn('skill-recalled', { recall: made.id, ...labelOf(content), reason })
-    return { recall: made, isNew: true, ...(await this.#serve(before)) }
+    return { recall: toldRecall(made), isNew: true, ...(await this.#serve(before)) }
   }
 
-  #made(content: RecalledContent, reason: string, at: string): RecalledSkill {
+  #made(content: RecalledContent, reason: string, decider: Decider): RecallRule {
     const { snapshots } = this
-    if (content.kind === 'digest') return recallIn(newRecall([content.digest], reason, at), snapshots)
+    if (content.kind === 'digest') return recallIn(newRecall([content.digest], reason, decider), snapshots)
     const { source, path } = content
-    const { places, beside } = disabledEntryOf(source, path, snapshots)
     // A ring may serve another version of the skill, and so may the followers.
     const contents = snapshots
       .filter((snapshot) => snapshot.source === source)
       .flatMap((snapshot) => {
-        const [place] = disabledEntryOf(source, path, [snapshot]).places
+        const [place] = identityAt(source, path, [snapshot]).places
         return recalledContents(path, snapshot, place?.document)
       })
     if (contents.length === 0)
@@ -95,31 +101,35 @@ export class Recalls implements AsyncDisposable {
         'unknown-skill',
         `Cannot recall "${source}/${path}": no content of it is served here; recall its digest, which a lock and skillsyncd why have`,
       )
-    return recallIn({ ...newRecall(contents, reason, at), places, beside }, snapshots)
+    const recall = newRecall(contents, reason, decider)
+    const { places, beside } = identityAt(source, path, snapshots)
+    return recallIn({ ...recall, on: { ...recall.on, places, beside } }, snapshots)
   }
 
   /** Ends a recall that was made here, or that no followed hub has in force. `id`: enough of its first digits. */
   async revoke(id: string, by: string): Promise<RecallEnd> {
     const { store, clock, log } = this.#parts
-    const recall = recallOf(id, store.decisions.recalls.values())
+    const recall = recallOf(id, store.decisions.outOfService)
     const followed = recall.via.find((one) => this.#followedLogs.has(one))
-    if (!recall.isOwn && recall.revoked === undefined && followed !== undefined)
+    if (!isOwn(recall) && recall.ended === undefined && followed !== undefined)
       throw new OperatorError(
         'bad-request',
         `Cannot end the recall ${recall.id}: it is in force at "${followed}", which this daemon follows; end it there`,
       )
     const before = store.decisions.outOfService
-    const [place] = recall.places
-    const about = { source: place?.source, skill: place?.path ?? recall.contents[0] }
-    const forFollowers = recall.isOwn ? true : undefined
-    const decided = { ...byPerson(by, clock.now()), decision: 'enable', ...about, forFollowers } as const
-    const isNew = await store.decisions.revoke(recall.id, decided)
+    const [place] = recall.on.places
+    const about = { source: place?.source, skill: place?.path ?? recall.on.contents[0] }
+    const forFollowers = isOwn(recall) ? true : undefined
+    const decider = byPerson(by, clock.now())
+    const decided = { ...decider, decision: 'enable', ...about, forFollowers } as const
+    const isNew = await store.decisions.changeOut((out) => withRevoked(out, recall.id, decider.at), decided)
     if (isNew) log.warn('recall-revoked', { recall: recall.id })
-    return { recall: store.decisions.recalls.get(recall.id) ?? recall, isNew, ...(await this.#serve(before)) }
+    const places = await this.#serve(before)
+    return { recall: toldRecall(recallOf(recall.id, store.decisions.outOfService)), isNew, ...places }
   }
 
   /** Serves what the recalls of another hub leave, once they are on the disk. */
-  async obeyed(log: string, recalls: readonly RecalledSkill[]): Promise<void> {
+  async obeyed(log: string, recalls: readonly RecallRule[]): Promise<void> {
     for (const { id, reason } of recalls)
       this.#parts.log.warn('recall-obeyed', { recall: id, log, ...(reason !== undefined && { reason }) })
     await this.#serve(this.#parts.store.decisions.outOfService)
@@ -137,9 +147,9 @@ export class Recalls implements AsyncDisposable {
 
   /** The report of a recall. `id`: enough of its first digits. */
   reachOf(id: string): { readonly recall: RecallEnd['recall'] } & RecallReach {
-    const recall = recallOf(id, this.#parts.store.decisions.recalls.values())
+    const recall = recallOf(id, this.#parts.store.decisions.outOfService)
     const process = answeringProcess(this.#parts.replica, this.#parts.channels.reach)
-    return { recall, ...recallReach(recall.id, this.#reachSources), ...(process && { process }) }
+    return { recall: toldRecall(recall), ...recallReach(recall.id, this.#reachSources), ...(process && { process }) }
   }
 
   /** The number of recalls in force, and how many followers obey all of them. */
@@ -147,14 +157,14 @@ export class Recalls implements AsyncDisposable {
     readonly inForce: number
     readonly followers: { readonly obeyed: number; readonly behind: number }
   } {
-    const recalls = activeRecalls(this.#parts.store.decisions.recalls)
+    const recalls = activeRecalls(this.#parts.store.decisions.outOfService)
     const { reach } = this.#parts.channels
     return { inForce: recalls.length, followers: reach.followersOfAll(recalls.map(({ id }) => id)) }
   }
 
   /** The reports of the followers of this machine about the recalls of other hubs. */
   below(): readonly RecallCounts[] {
-    const others = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
+    const others = activeRecalls(this.#parts.store.decisions.outOfService).filter((recall) => !isOwn(recall))
     return countsFor(
       others.slice(-MOST_RECALLS).map(({ id }) => id),
       this.#reachSources,
@@ -208,9 +218,9 @@ function labelOf(content: RecalledContent): Readonly<Record<string, string>> {
 }
 
 /** The recall whose id begins with these digits. Throws if there is none, or several. */
-function recallOf(digits: string, recalls: Iterable<RecalledSkill>): RecalledSkill {
+function recallOf(digits: string, out: OutOfService): RecallRule {
   const [recall, ...others] = /^[\da-f]{8,64}$/.test(digits)
-    ? [...recalls].filter(({ id }) => id.startsWith(digits))
+    ? out.filter(isRecall).filter(({ id }) => id.startsWith(digits))
     : []
   if (recall !== undefined && others.length === 0) return recall
   const why = recall === undefined ? 'no recall' : 'more than one recall'

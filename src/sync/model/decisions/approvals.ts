@@ -3,26 +3,13 @@ import type { Skill } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
 import type { SourceId } from '../source-id.ts'
 import type { Source } from '../source.ts'
+import { withRule, type AdmitRule, type Rule } from './rules.ts'
 
 /**
- * The skills of other MCP servers that the operator reviewed and approved, by source and path. An approval covers
- * exactly what was declared, and nothing else that later has the same name.
+ * The skills of other MCP servers that the operator reviewed and approved. An approval covers exactly what was declared,
+ * and nothing else that later has the same name.
  */
-export type Approvals = ReadonlyMap<SourceId, ReadonlyMap<string, Approval>>
-
-export interface Approval {
-  /** `declarationOf` the skill. */
-  readonly declaration: string
-  /** ISO 8601, UTC. */
-  readonly at: string
-  /** The system user that approved the skill. */
-  readonly by: string
-  /**
-   * True once the server declared something else: it approves nothing any more, and stays as what the next review
-   * compares with.
-   */
-  readonly isRevoked?: true
-}
+export type Approvals = readonly AdmitRule[]
 
 /**
  * SHA-256 of everything that the entry of a skill declares: paths, sizes and digests of its files, and the frontmatter,
@@ -44,44 +31,42 @@ export function declarationOf(skill: Skill): string | undefined {
 
 const KNOWN = new WeakMap<Skill, string>()
 
-export const NONE_APPROVED: Approvals = new Map()
+/** The approvals of the skills of a source, by path. */
+export function approvedIn(approvals: Approvals, source: SourceId): ReadonlyMap<string, AdmitRule> {
+  return new Map(approvals.flatMap((rule) => (rule.on.source === source ? [[rule.on.path, rule]] : [])))
+}
 
-/** The approvals with this one added, or removed if it is `undefined`. Returns the same value if nothing changes. */
-export function withApproval(
-  before: Approvals,
-  source: SourceId,
-  path: string,
-  approval: Approval | undefined,
-): Approvals {
-  const ofSource = new Map(before.get(source))
-  const known = ofSource.get(path)
-  if (known?.declaration === approval?.declaration && known?.isRevoked === approval?.isRevoked) return before
-  if (approval === undefined) ofSource.delete(path)
-  else ofSource.set(path, approval)
-  const rest = [...before].filter(([other]) => other !== source)
-  return new Map(ofSource.size === 0 ? rest : [...rest, [source, ofSource]])
+/** The rules with this approval. Returns the same value if nothing changes. */
+export function withApproval(before: readonly Rule[], approval: AdmitRule): readonly Rule[] {
+  const { source, path, declaration } = approval.on
+  const isSkill = (rule: Rule): rule is AdmitRule =>
+    rule.effect === 'admit' && rule.on.source === source && rule.on.path === path
+  const known = before.find(isSkill)
+  const isKnown =
+    known?.on.declaration === declaration && (known.ended === undefined) === (approval.ended === undefined)
+  return isKnown ? before : withRule(before, approval, isSkill)
 }
 
 /** The skills of a snapshot that wait for approval and could be served otherwise. */
 export function pendingIn({ source, skills }: Snapshot, approvals: Approvals): Skill[] {
-  const approved = approvals.get(source)
-  return skills.filter((skill) => skill.standing !== 'withheld' && !isApproved(skill, approved?.get(skill.path)))
+  const approved = approvedIn(approvals, source)
+  return skills.filter((skill) => skill.standing !== 'withheld' && !isApproved(skill, approved.get(skill.path)))
 }
 
-/** True if the approval is for the skill as it is declared now, and was never revoked. */
-export function isApproved(skill: Skill, approval: Approval | undefined): boolean {
-  return approval !== undefined && approval.isRevoked === undefined && approval.declaration === declarationOf(skill)
+/** True if the approval is for the skill as it is declared now, and has not ended. */
+export function isApproved(skill: Skill, approval: AdmitRule | undefined): boolean {
+  return approval !== undefined && approval.ended === undefined && approval.on.declaration === declarationOf(skill)
 }
 
 /**
- * The approvals by path that are for another declaration than the current one. Once revoked, such an approval stays
- * invalid even if the old declaration returns.
+ * The approvals that are for another declaration than the current one. Once ended, such an approval stays invalid even if
+ * the old declaration returns.
  */
-export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): (readonly [string, Approval])[] {
+export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): readonly AdmitRule[] {
   const there = new Map(skills.map((skill) => [skill.path, skill]))
-  return [...(approvals.get(source) ?? [])].filter(([path, approval]) => {
-    const skill = there.get(path)
-    return skill !== undefined && approval.isRevoked === undefined && !isApproved(skill, approval)
+  return approvals.filter((approval) => {
+    const skill = approval.on.source === source ? there.get(approval.on.path) : undefined
+    return skill !== undefined && approval.ended === undefined && !isApproved(skill, approval)
   })
 }
 

@@ -1,41 +1,55 @@
-import type { SourceId } from '../source-id.ts'
+import { z } from 'zod'
+import { isTime } from '../../../base/canonical-json.ts'
+import { isObjectId, type ObjectId } from '../revision.ts'
+import { isSourceId, type SourceId } from '../source-id.ts'
 
-/** One decision of the history. */
-export interface Decided extends Decider {
-  readonly decision: (typeof DECISIONS)[number]
-  readonly source?: SourceId | undefined
-  readonly ring?: string | undefined
-  /** The path of a skill, its URI at another server, or the digest of a content. */
-  readonly skill?: string | undefined
-  readonly commit?: string | undefined
-  /** True if the followers of this hub follow it. */
-  readonly forFollowers?: true | undefined
-  readonly reason?: string | undefined
-}
+/** ISO 8601, UTC. */
+export const DECIDED_AT = z.string().refine(isTime)
+export const DECIDED_SOURCE = z.custom<SourceId>((value) => typeof value === 'string' && isSourceId(value))
+export const DECIDED_COMMIT = z.custom<ObjectId>((value) => typeof value === 'string' && isObjectId(value))
 
 /** The party that decides, and the time. */
-export interface Decider {
-  /** ISO 8601, UTC. */
-  readonly at: string
-  /** `hub`: a hub that is followed; its decision was obeyed at this time here. */
-  readonly by: 'person' | 'scan' | 'hub'
+export const DECIDER = {
+  at: DECIDED_AT,
+  /** `hub`: a hub that is followed; in the history, its decision was obeyed at this time here. */
+  by: z.enum(['person', 'scan', 'hub']),
   /** The user who decided, as the client says, or the name of the hub. `undefined` if it is not known. */
-  readonly who?: string | undefined
+  who: z.string().optional(),
 }
 
-/** `add` and `remove`: of a skill of another server, by its URI. */
-export const DECISIONS = [
-  'hold',
-  'release',
-  'approve',
-  'reject',
-  'rollback',
-  'promote',
-  'disable',
-  'enable',
-  'add',
-  'remove',
-] as const
+/** The form of a decision in the history. */
+export const DECIDED = z.object({
+  ...DECIDER,
+  /** `add` and `remove`: of a skill of another server, by its URI. */
+  decision: z.enum([
+    'hold',
+    'release',
+    'approve',
+    'reject',
+    'rollback',
+    'promote',
+    'disable',
+    'enable',
+    'add',
+    'remove',
+  ]),
+  source: DECIDED_SOURCE.optional(),
+  ring: z.string().optional(),
+  /** The path of a skill, its URI at another server, or the digest of a content. */
+  skill: z.string().optional(),
+  commit: z
+    .string()
+    .refine((id): boolean => isObjectId(id))
+    .optional(),
+  /** True if the followers of this hub follow it. */
+  forFollowers: z.literal(true).optional(),
+  reason: z.string().optional(),
+})
+
+/** One decision of the history. */
+export type Decided = Readonly<z.infer<typeof DECIDED>>
+
+export type Decider = Pick<Decided, 'at' | 'by' | 'who'>
 
 /** Returns the decider for a person who decides now. */
 export function byPerson(who: string | undefined, now: Date): Decider {

@@ -1,10 +1,11 @@
 import type { ObjectId, Revision } from '../revision.ts'
 import type { SourceId } from '../source-id.ts'
+import type { Rule, SourceRule, StayRule } from './rules.ts'
 
-/** The operator's decisions about the sources. They outlive restarts, and no pull undoes them. */
+/** The rules about the commits of the sources, as a pull asks for them. */
 export type Decisions = ReadonlyMap<SourceId, SourceDecision>
 
-/** The decisions about one source. Each part is independent. */
+/** The rules about one source. Each part is independent. */
 export interface SourceDecision {
   /** The source stays where it is, wherever its ref moves. */
   readonly hold?: SourceHold
@@ -17,29 +18,52 @@ export interface SourceDecision {
 }
 
 /** The operator's hold: nothing new is taken until it is released. */
-export interface Hold {
-  readonly reason?: string
-  /** ISO 8601, UTC. */
-  readonly at: string
-}
+export type Hold = Pick<StayRule, 'at' | 'reason'>
 
 /** The hold of a source for all clients. */
-export interface SourceHold extends Hold {
-  /** Absent only for a source that is not polled, and of which nothing was served. */
-  readonly commit?: ObjectId
-  /** The host of the source is not asked either. */
-  readonly noPoll?: true
-}
+export type SourceHold = Pick<StayRule, 'at' | 'reason' | 'commit' | 'noPoll'>
 
 export const UNDECIDED: SourceDecision = {}
 
+/** Sums the rules about sources up. */
+export function decisionsOf(rules: readonly Rule[]): Decisions {
+  const bySource = Map.groupBy(rules.filter(isOfSource), ({ on }) => on.source)
+  return new Map([...bySource].map(([source, ofSource]) => [source, decisionOf(ofSource)]))
+}
+
+/** Sums the rules about one source up. */
+export function decisionOf(rules: readonly SourceRule[]): SourceDecision {
+  const stays = rules.filter((rule) => rule.effect === 'stay')
+  const hold = stays.find(({ on }) => on.ring === undefined)
+  const skip = rules.find((rule) => rule.effect === 'skip')
+  const take = rules.find((rule) => rule.effect === 'take')
+  const rings = stays.flatMap(({ on: { ring }, at, reason }) => (ring === undefined ? [] : [[ring, { at, reason }]]))
+  return {
+    ...(hold && { hold: { at: hold.at, reason: hold.reason, commit: hold.commit, noPoll: hold.noPoll } }),
+    ...(skip && { skipped: { ...identityOf(skip.on), by: skip.isLeft === true ? 'rollback' : 'reject' } }),
+    ...(take && { approved: identityOf(take.on) }),
+    ...(rings.length > 0 && { ringHolds: Object.fromEntries(rings) }),
+  }
+}
+
+/** True for a rule about the commits of a source. */
+export function isOfSource(rule: Rule): rule is SourceRule {
+  return rule.effect === 'stay' || rule.effect === 'skip' || rule.effect === 'take'
+}
+
 /** The part of a revision that a decision refers to. */
-export function identityOf({ commit, tag }: Revision): Pick<Revision, 'commit' | 'tag'> {
+export function identityOf({
+  commit,
+  tag,
+}: Pick<Revision, 'commit'> & { readonly tag?: ObjectId | undefined }): Pick<Revision, 'commit' | 'tag'> {
   return tag === undefined ? { commit } : { commit, tag }
 }
 
 /** True if the decision is about exactly this revision. A tag that was created anew is a different one. */
-export function isAbout(part: Pick<Revision, 'commit' | 'tag'> | undefined, revision: Revision): boolean {
+export function isAbout(
+  part: { readonly commit: ObjectId; readonly tag?: ObjectId | undefined } | undefined,
+  revision: Revision,
+): boolean {
   return part !== undefined && part.commit === revision.commit && part.tag === revision.tag
 }
 
@@ -48,23 +72,12 @@ export function isWanted({ approved, hold }: SourceDecision, revision: Revision)
   return isAbout(approved, revision) || hold?.commit === revision.commit
 }
 
-/** The rest of the decision after the approved revision is served, if nothing was served before. */
-export function withoutApproval({ approved: _served, ...rest }: SourceDecision): SourceDecision {
-  return rest
+/** The rules about a source after the approved revision is served, if nothing was served before. */
+export function withoutApproval(rules: readonly SourceRule[]): readonly SourceRule[] {
+  return rules.filter(({ effect }) => effect !== 'take')
 }
 
-/** The rest of the decision after the revision is served: what concerned a candidate is done. */
-export function withoutCandidate({ hold, ringHolds }: SourceDecision): SourceDecision {
-  return {
-    ...(hold !== undefined && { hold }),
-    ...(ringHolds !== undefined && { ringHolds }),
-  }
-}
-
-/** The decision after a ring of the source was held, or, with `undefined`, released. */
-export function withRingHold(decision: SourceDecision, ring: string, hold: Hold | undefined): SourceDecision {
-  const { ringHolds: before, ...rest } = decision
-  const others = Object.entries(before ?? {}).filter(([id]) => id !== ring)
-  const held = [...others, ...(hold === undefined ? [] : [[ring, hold] as const])]
-  return held.length === 0 ? rest : { ...rest, ringHolds: Object.fromEntries(held) }
+/** The rules about a source after the revision is served: what concerned a candidate is done. */
+export function withoutCandidate(rules: readonly SourceRule[]): readonly SourceRule[] {
+  return rules.filter((rule) => rule.effect === 'stay')
 }

@@ -3,34 +3,19 @@ import { baseName } from '../../../base/paths.ts'
 import type { Skill, SkillFile } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
 import type { SourceId } from '../source-id.ts'
+import type { Decider } from './decided.ts'
 import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
-import {
-  isAccepted,
-  MOST_PLACES,
-  NO_DISABLED_SKILLS,
-  withEntry,
-  type DisabledPlace,
-  type DisabledSkill,
-  type DisabledSkills,
-  type ScanChange,
-} from './disabled-skills.ts'
-import type { OutOfService } from './out-of-service.ts'
-import { activeRecalls, NO_RECALLS } from './recalled-skills.ts'
-import type { RecalledSkill } from './recalled-skills.ts'
+import { activeRecalls, disabledHere, isDecidedAt, isRecall, firstPlace, type OutOfService } from './out-of-service.ts'
+import { MOST_PLACES } from './rules.ts'
+import type { RecallRule, SkillIdentity, WithdrawnPlace, WithdrawRule } from './rules.ts'
 
-/** Makes the entry of a skill that is being disabled, from the snapshots. The skill need not be in any of them. */
-export function disabledEntryOf(
-  source: SourceId,
-  path: string,
-  snapshots: readonly Snapshot[],
-  sourceOnly = false,
-): DisabledSkill {
+/** All that identifies a skill at its place, from the snapshots. The skill need not be in any of them. */
+export function identityAt(source: SourceId, path: string, snapshots: readonly Snapshot[]): SkillIdentity {
   const snapshot = snapshotWith(snapshots, { source, path })
   const skill = snapshot?.skills.find((one) => one.path === path)
-  const alone = sourceOnly && { sourceOnly: true as const }
-  if (snapshot === undefined || skill === undefined)
-    return { places: [unseenPlace(source, path)], beside: [], ...alone }
-  return { ...withPlace({ places: [], beside: [] }, placeOf(source, skill), snapshot, new Set([path])), ...alone }
+  const none = { places: [], beside: [], contents: [] }
+  if (snapshot === undefined || skill === undefined) return { ...none, places: [unseenPlace(source, path)] }
+  return withPlace(none, placeAt(source, skill), snapshot, new Set([path]))
 }
 
 /** The first of the snapshots that has a skill at this place: rings can have several of one source. */
@@ -42,70 +27,105 @@ export function snapshotWith(
 }
 
 /** If a skill is in no snapshot, only its path is known. */
-function unseenPlace(source: SourceId, path: string): DisabledPlace {
+function unseenPlace(source: SourceId, path: string): WithdrawnPlace {
   return path === '' ? { source, path } : { source, path, servedPath: path, name: baseName(path) }
 }
 
-/** The entries after a skill is enabled: without its own, and without each that it matches at its current place. */
-export function enabledAt(
-  before: DisabledSkills,
-  source: SourceId,
-  path: string,
+/** A skill that a person disables, and how. */
+export interface Disabling {
+  readonly source: SourceId
+  readonly path: string
+  /** Skills with the same content in other sources stay in service. */
+  readonly sourceOnly?: boolean | undefined
+  readonly reason?: string | undefined
+  readonly decider: Decider
+}
+
+/** The rules after a skill is disabled. The same value if a person disabled it before. */
+export function disabledAt(
+  before: OutOfService,
+  { source, path, sourceOnly, reason, decider }: Disabling,
   snapshots: readonly Snapshot[],
-): DisabledSkills {
+): OutOfService {
+  const isThere = (rule: WithdrawRule): boolean => isDecidedAt(rule, source, path)
+  if (before.some((rule) => isThere(rule) && rule.by === 'person')) return before
+  const reach = sourceOnly === true ? 'source' : 'hub'
+  const rule = { ...decider, reason, effect: 'withdraw', reach, on: identityAt(source, path, snapshots) } as const
+  return [...before.filter((one) => !isThere(one)), rule]
+}
+
+/** The rules after a skill is enabled: without its own, and without each that it matches at its current place. */
+export function enabledAt(
+  before: OutOfService,
+  { source, path, at }: { readonly source: SourceId; readonly path: string; readonly at: string },
+  snapshots: readonly Snapshot[],
+): OutOfService {
   const snapshot = snapshotWith(snapshots, { source, path })
-  let after = withoutDecision(before, source, path)
+  let after = withoutDecision(before, { source, path, at })
   for (;;) {
-    const match = snapshot && disabledIn(snapshot, { disabled: after, recalls: NO_RECALLS }).get(path)
+    const match = snapshot && disabledIn(snapshot, disabledHere(after)).get(path)
     if (match === undefined || match.by === 'holds') return after
-    after = withoutDecision(after, match.source, match.path)
+    after = withoutDecision(after, { ...match, at })
   }
 }
 
-/** Ends a decision. What a scan took out of service stays accepted, or the next scan would do so again. */
-function withoutDecision(before: DisabledSkills, source: SourceId, path: string): DisabledSkills {
-  const entry = before.get(source)?.get(path)
-  if (entry === undefined || isAccepted(entry)) return before
-  const accepted = entry.scans?.map((scan) => ({ ...scan, accepted: true as const }))
-  return withEntry(before, source, path, accepted && { ...entry, scans: accepted })
+/** Ends a decision. What a scan took out of service stays known, or the next scan would do so again. */
+function withoutDecision(
+  before: OutOfService,
+  { source, path, at }: { readonly source: SourceId; readonly path: string; readonly at: string },
+): OutOfService {
+  const isMeant = (rule: WithdrawRule): boolean => rule.ended === undefined && isDecidedAt(rule, source, path)
+  if (!before.some(isMeant)) return before
+  return before.flatMap((rule) => {
+    if (!isMeant(rule)) return [rule]
+    return rule.by === 'scan' ? [{ ...rule, ended: at }] : []
+  })
 }
 
-/** The entries after a scan: without the contents that it cleared, and with those that it takes out of service. */
-export function scannedEntries(
-  before: DisabledSkills,
-  source: SourceId,
-  changes: ReadonlyMap<string, ScanChange>,
-): DisabledSkills {
-  let after = before
-  for (const [path, { withheld, cleared }] of changes) {
-    const entry = after.get(source)?.get(path)
-    // The decision of a person counts, and stays.
-    if (entry !== undefined && entry.scans === undefined) continue
-    const known = entry?.scans ?? []
-    const kept = known.filter(({ digest }) => !cleared.has(digest))
-    const more = withheld.filter(({ digest }) => !kept.some((one) => one.digest === digest))
-    if (more.length === 0 && kept.length === known.length) continue
-    const scans = [...kept, ...more]
-    after = withEntry(after, source, path, scans.length === 0 ? undefined : { places: [], beside: [], scans })
-  }
-  return after
+/** A content of a skill at its place. */
+export interface ScannedContent {
+  readonly source: SourceId
+  readonly path: string
+  readonly digest: string
 }
 
-/** A skill at a place that its entry did not have yet. */
-export interface Returned extends DisabledMatch {
+/** The contents that a scan takes out of service, and those that none keeps out of service any more. */
+export interface ScanChange {
+  readonly withheld: readonly ScannedContent[]
+  readonly cleared: readonly ScannedContent[]
+  readonly at: string
+}
+
+/** The rules after a scan. The same value if it changes none. */
+export function scannedEntries(before: OutOfService, { withheld, cleared, at }: ScanChange): OutOfService {
+  const isOf = (rule: WithdrawRule, { source, path, digest }: ScannedContent): boolean =>
+    // The decision of a person counts for any content, and stays.
+    isDecidedAt(rule, source, path) && (rule.by === 'person' || rule.on.contents.includes(digest))
+  const kept = before.filter((rule) => rule.by === 'person' || !cleared.some((one) => isOf(rule, one)))
+  const added = withheld
+    .filter((one) => !kept.some((rule) => isOf(rule, one)))
+    .map(({ source, path, digest }): WithdrawRule => {
+      const on = { places: [{ source, path }], beside: [], contents: [digest] }
+      return { at, by: 'scan', effect: 'withdraw', reach: 'source', on }
+    })
+  return kept.length === before.length && added.length === 0 ? before : [...kept, ...added]
+}
+
+/** A skill at a place that its rule did not have yet. */
+export interface Returned extends Pick<DisabledMatch, 'source' | 'path' | 'by'> {
   readonly at: { readonly source: SourceId; readonly path: string }
 }
 
-/** The entries with all current places of their skills in the snapshots. The same value if there is no new place. */
+/** The rules with all current places of their skills in the snapshots. The same value if there is no new place. */
 export interface FollowedEntries {
   readonly out: OutOfService
   readonly returned: readonly Returned[]
-  /** The match of an entry that already has the maximum of places. */
+  /** The match of a rule that already has the maximum of places. */
   readonly full: DisabledMatch | undefined
 }
 
 /**
- * Adds the current place of each matching skill to its entry. Otherwise the author could bring the skill back in two
+ * Adds the current place of each matching skill to its rule. Otherwise the author could bring the skill back in two
  * steps.
  */
 export function followEntries(before: OutOfService, snapshots: readonly Snapshot[]): FollowedEntries {
@@ -129,11 +149,8 @@ export function* following(before: OutOfService, snapshots: readonly Snapshot[])
 }
 
 function halvesOf(out: OutOfService): readonly OutOfService[] {
-  if (activeRecalls(out.recalls).length === 0 || out.disabled.size === 0) return [out]
-  return [
-    { ...out, disabled: NO_DISABLED_SKILLS },
-    { ...out, recalls: NO_RECALLS },
-  ]
+  const [recalls, here] = [activeRecalls(out), disabledHere(out)]
+  return recalls.length === 0 || here.length === 0 ? [out] : [recalls, here]
 }
 
 interface Around {
@@ -143,55 +160,48 @@ interface Around {
 
 function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Around): FollowedEntries {
   const match = matches.get(skill.path)
-  const entry = match && entryOf(match, now.out)
-  if (match === undefined || entry === undefined || match.by === 'holds' || match.by === 'scan') return now
-  const place = placeIn(snapshot, skill, matches, ownSourceOf(match, snapshot))
-  const after = withPlace(entry, place, snapshot, matches)
-  if (after === entry) return now
+  if (match === undefined || match.by === 'holds' || match.by === 'scan') return now
+  // An earlier skill of the round may have added a place to the rule.
+  const rule = now.out.find((one) => isSameRule(one, match.rule)) ?? match.rule
+  const { source } = snapshot
+  const place = placeIn(snapshot, skill, matches, ownSourceOf(match.rule, snapshot))
+  const after = withPlace(rule.on, place, snapshot, matches)
+  if (after === rule.on) return now
   if (after.places.length > MOST_PLACES) return { ...now, full: now.full ?? match }
-  const isElsewhere = match.by !== 'path' && !entry.places.some((one) => isAt(one, place))
-  const met = { ...match, at: { source: snapshot.source, path: skill.path } }
+  const isElsewhere = match.by !== 'path' && !rule.on.places.some((one) => isAt(one, place))
+  const met = { source: match.source, path: match.path, by: match.by, at: { source, path: skill.path } }
   return {
     ...now,
-    out: withMatched(now.out, match, after),
+    out: now.out.map((one) => (one === rule ? { ...rule, on: after } : one)),
     returned: isElsewhere ? [...now.returned, met] : now.returned,
   }
 }
 
-function entryOf({ source, path, recall }: DisabledMatch, out: OutOfService): FollowedEntry | undefined {
-  return recall === undefined ? out.disabled.get(source)?.get(path) : out.recalls.get(recall.id)
-}
-
-function withMatched(out: OutOfService, { source, path, recall }: DisabledMatch, after: FollowedEntry): OutOfService {
-  if (recall === undefined) return { ...out, disabled: withEntry(out.disabled, source, path, after) }
-  const before = out.recalls.get(recall.id) ?? recall
-  return { ...out, recalls: new Map(out.recalls).set(recall.id, { ...before, ...after }) }
+/** True for the same rule, whatever places it has. */
+function isSameRule(a: WithdrawRule, b: WithdrawRule): boolean {
+  if (isRecall(a) || isRecall(b)) return isRecall(a) && isRecall(b) && a.id === b.id
+  const place = firstPlace(b)
+  return a.by === b.by && place !== undefined && isDecidedAt(a, place.source, place.path)
 }
 
 /**
  * The source in which the name of a skill identifies it. In that of another hub, the hub names it: no name of a recall
  * counts in sources that the hub does not have.
  */
-function ownSourceOf({ source, recall }: DisabledMatch, snapshot: Snapshot): SourceId | undefined {
-  if (recall === undefined) return source
-  return recall.isOwn ? (recall.places[0]?.source ?? snapshot.source) : undefined
+function ownSourceOf(rule: WithdrawRule, snapshot: Snapshot): SourceId | undefined {
+  return rule.by === 'hub' ? undefined : (firstPlace(rule)?.source ?? snapshot.source)
 }
-
-/** The part of an entry that follows its skill. */
-type FollowedEntry = Pick<DisabledSkill, 'places' | 'beside'>
 
 /** Adds the places of a recalled skill in the snapshots. */
-export function recallIn(recall: RecalledSkill, snapshots: readonly Snapshot[]): RecalledSkill {
-  const recalls = new Map([[recall.id, recall]])
-  const { out } = followEntries({ disabled: NO_DISABLED_SKILLS, recalls }, snapshots)
-  return out.recalls.get(recall.id) ?? recall
+export function recallIn(recall: RecallRule, snapshots: readonly Snapshot[]): RecallRule {
+  return followEntries([recall], snapshots).out.find(isRecall) ?? recall
 }
 
-function placeOf(
+function placeAt(
   source: SourceId,
   { path, servedPath, name, contract, ...skill }: Skill,
   isAlone = false,
-): DisabledPlace {
+): WithdrawnPlace {
   const called = name ?? baseName(path)
   const file = documentOf(skill)
   // A file such as an empty one does not identify a skill: other skills have the same. A broken one does in its source,
@@ -216,14 +226,14 @@ function placeIn(
   skill: Skill,
   matched: Pick<ReadonlySet<string>, 'has'>,
   own: SourceId | undefined,
-): DisabledPlace {
+): WithdrawnPlace {
   const file = documentOf(skill)
   const isAlone =
     skill.standing === 'withheld' &&
     file !== undefined &&
     file.size > 0 &&
     !skills.some((one) => !matched.has(one.path) && documentOf(one)?.sha256 === file.sha256)
-  const place = placeOf(source, skill, isAlone)
+  const place = placeAt(source, skill, isAlone)
   const { name: _name, id: _id, ...rest } = place
   return source === own ? place : rest
 }
@@ -232,16 +242,16 @@ function documentOf({ files }: Pick<Skill, 'files'>): SkillFile | undefined {
   return files.find(({ path }) => path === 'SKILL.md')
 }
 
-function isAt(a: DisabledPlace, b: DisabledPlace): boolean {
+function isAt(a: WithdrawnPlace, b: WithdrawnPlace): boolean {
   return keyOf(a.source, a.path) === keyOf(b.source, b.path)
 }
 
-function isSamePlace(a: DisabledPlace, b: DisabledPlace): boolean {
+function isSamePlace(a: WithdrawnPlace, b: WithdrawnPlace): boolean {
   return isRevised(a, b) && a.document === b.document
 }
 
 /** True if the place is the same, whatever its SKILL.md says. */
-function isRevised(a: DisabledPlace, b: DisabledPlace): boolean {
+function isRevised(a: WithdrawnPlace, b: WithdrawnPlace): boolean {
   return (
     a.source === b.source && a.path === b.path && a.servedPath === b.servedPath && a.name === b.name && a.id === b.id
   )
@@ -250,13 +260,13 @@ function isRevised(a: DisabledPlace, b: DisabledPlace): boolean {
 /**
  * `matched`: the paths of the snapshot that stand for a disabled skill. Other skills of the same name are not meant.
  */
-function withPlace<Entry extends FollowedEntry>(
-  entry: Entry,
-  place: DisabledPlace,
+function withPlace(
+  identity: SkillIdentity,
+  place: WithdrawnPlace,
   { source, skills }: Snapshot,
   matched: Pick<ReadonlySet<string>, 'has'>,
-): Entry {
-  const { places, beside } = entry
+): SkillIdentity {
+  const { places, beside } = identity
   const { name, ...unnamed } = place
   const isNew = name !== undefined && !places.some((one) => one.source === source && one.name === name)
   const alike = isNew ? skills.filter((skill) => !matched.has(skill.path) && isCalled(skill, name)) : []
@@ -264,15 +274,15 @@ function withPlace<Entry extends FollowedEntry>(
   // So many skills have the name that it identifies none.
   const isUseless = more.length > MOST_PLACES
   const known = isUseless ? unnamed : place
-  if (places.some((one) => isSamePlace(one, known))) return entry
-  return { ...entry, places: withRevised(places, known), beside: isUseless ? beside : more }
+  if (places.some((one) => isSamePlace(one, known))) return identity
+  return { ...identity, places: withRevised(places, known), beside: isUseless ? beside : more }
 }
 
 /**
  * A place that was added later has its newest SKILL.md, and the first place the one that was disabled. The name covers
  * the versions in between.
  */
-function withRevised(places: readonly DisabledPlace[], place: DisabledPlace): readonly DisabledPlace[] {
+function withRevised(places: readonly WithdrawnPlace[], place: WithdrawnPlace): readonly WithdrawnPlace[] {
   const at = places.findIndex((one, index) => index > 0 && isRevised(one, place))
   return at === -1 ? [...places, place] : places.with(at, place)
 }

@@ -3,25 +3,20 @@ import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from '../../.
 import type { Skill } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
 import type { SourceId } from '../source-id.ts'
-import type { DisabledSkill } from './disabled-skills.ts'
-import type { OutOfService } from './out-of-service.ts'
-import { activeRecalls } from './recalled-skills.ts'
-import type { RecalledSkill } from './recalled-skills.ts'
+import { activeRecalls, disabledHere, isRecall, firstPlace, type OutOfService } from './out-of-service.ts'
+import type { WithdrawnPlace, WithdrawRule } from './rules.ts'
 
-/** The reason why a skill is out of service: the entry that it matches, and the property that matches. */
+/** The reason why a skill is out of service: the rule that it matches, and the property that matches. */
 export interface DisabledMatch {
   readonly source: SourceId
-  /** The true folder that the skill of the entry had first. If the entry has no place, the folder that matches. */
+  /** The true folder that the skill of the rule had first. If the rule has no place, the folder that matches. */
   readonly path: string
   readonly by: MatchedBy
-  /** The reason of the operator, of an entry that is no recall. */
-  readonly reason?: string
-  /** The entry, if it is a recall. */
-  readonly recall?: RecalledSkill
+  readonly rule: WithdrawRule
 }
 
 /**
- * `content`: the skill has the SKILL.md or the digest of the entry. `holds`: its files include files of a disabled skill.
+ * `content`: the skill has the SKILL.md or the digest of the rule. `holds`: its files include files of a disabled skill.
  * `scan`: a scan took its present content out of service.
  */
 export type MatchedBy = 'path' | 'uri' | 'name' | 'content' | 'holds' | 'scan'
@@ -37,9 +32,9 @@ export function disabledIn(snapshot: Snapshot, out: OutOfService): DisabledMatch
   return runNow(findingDisabled(snapshot, out))
 }
 
-/** `disabledIn` in steps, for a caller that must let other work run. Cached by snapshot and entries. */
+/** `disabledIn` in steps, for a caller that must let other work run. Cached by snapshot and rules. */
 export function* findingDisabled(snapshot: Snapshot, out: OutOfService): Steps<DisabledMatches> {
-  if (isNothing(out)) return NO_MATCHES
+  if (out.length === 0) return NO_MATCHES
   const known = KNOWN.get(snapshot)
   if (known?.out === out) return known.matches
   const { recalled, disabled } = traitsOf(out)
@@ -54,17 +49,13 @@ export function* findingDisabled(snapshot: Snapshot, out: OutOfService): Steps<D
   return matches
 }
 
-function isNothing({ disabled, recalls }: OutOfService): boolean {
-  return disabled.size === 0 && recalls.size === 0
-}
-
 const NO_MATCHES: DisabledMatches = new Map()
 const KNOWN = new WeakMap<Snapshot, { readonly out: OutOfService; readonly matches: DisabledMatches }>()
 
 /** The snapshot without the documents that are the SKILL.md of a disabled skill. The same object if there are none. */
 export function withoutDisabledDocs(snapshot: Snapshot, out: OutOfService): Snapshot {
   const { docs, source } = snapshot
-  if (docs === undefined || isNothing(out)) return snapshot
+  if (docs === undefined || out.length === 0) return snapshot
   const { recalled, disabled } = traitsOf(out)
   const isOut = (sha256: string): boolean =>
     (recalled.byDocument(source, sha256) ?? disabled.byDocument(source, sha256)) !== undefined
@@ -94,27 +85,15 @@ function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<
   return holders
 }
 
-interface Named {
-  /** The first place of the entry; `undefined` for a recall that has none. */
-  readonly at: Pick<DisabledMatch, 'source' | 'path'> | undefined
-  readonly entry: Pick<DisabledSkill, 'places' | 'beside' | 'sourceOnly' | 'scans' | 'reason'>
-  readonly recall?: RecalledSkill
-}
-
-/** Indexes the entries by everything that identifies a skill, so that each check is one lookup. */
+/** Indexes the rules by everything that identifies a skill, so that each check is one lookup. */
 class Traits {
-  readonly #own = new Map<string, Named>()
-  readonly #paths = new Map<string, Named>()
-  readonly #uris = new Map<string, Named>()
-  readonly #ids = new Map<string, Named>()
-  readonly #names = new Map<string, Named[]>()
-  readonly #scanned = new Map<string, Named>()
-  readonly #documents = new Map<string, (Named & { readonly of: SourceId | undefined })[]>()
-  /** By digests of whole skills. */
-  readonly #contents = new Map<string, Named>()
+  /** The first rule of each property that identifies a skill alone. */
+  readonly #first = new Map<string, WithdrawRule>()
+  readonly #names = new Map<string, WithdrawRule[]>()
+  readonly #documents = new Map<string, { readonly rule: WithdrawRule; readonly of: SourceId | undefined }[]>()
 
-  constructor(entries: Iterable<Named>) {
-    for (const named of entries) this.#add(named)
+  constructor(rules: OutOfService) {
+    for (const rule of rules) if (rule.ended === undefined) this.#add(rule)
   }
 
   /** Tries the properties in the order in which they explain the match best. */
@@ -122,64 +101,71 @@ class Traits {
     const { path, servedPath, contract, files, digest } = skill
     const holding = this.#documents.size === 0 ? [] : files.filter(({ sha256 }) => this.byDocument(source, sha256))
     const document = holding.find((file) => file.path === 'SKILL.md')
-    const found = (named: Named | undefined, by: MatchedBy): DisabledMatch | undefined => {
-      if (named === undefined) return undefined
-      const { at = { source, path }, entry, recall } = named
-      if (recall !== undefined) return { ...at, by, recall }
-      return { ...at, by, ...(entry.reason !== undefined && { reason: entry.reason }) }
+    const first = (property: Property, text: string | undefined): WithdrawRule | undefined =>
+      text === undefined ? undefined : this.#first.get(`${property} ${keyOf(source, text)}`)
+    const found = (rule: WithdrawRule | undefined, by: MatchedBy): DisabledMatch | undefined => {
+      if (rule === undefined) return undefined
+      const at = firstPlace(rule) ?? { source, path }
+      return { source: at.source, path: at.path, by, rule }
     }
     return (
-      found(this.#own.get(keyOf(source, path)), 'path') ??
+      found(first('own', path), 'path') ??
       found(document && this.byDocument(source, document.sha256), 'content') ??
-      found(digest === undefined ? undefined : this.#contents.get(digest), 'content') ??
-      found(servedPath === undefined ? undefined : this.#uris.get(keyOf(source, servedPath)), 'uri') ??
-      found(contract && this.#ids.get(keyOf(source, contract.id)), 'uri') ??
+      found(digest === undefined ? undefined : this.#first.get(digest), 'content') ??
+      found(first('uri', servedPath), 'uri') ??
+      found(first('id', contract?.id), 'uri') ??
       found(this.#byName(source, skill), 'name') ??
-      found(this.#paths.get(keyOf(source, path)), 'path') ??
-      found(digest === undefined ? undefined : this.#scanned.get(keyOf(source, digest)), 'scan') ??
+      found(first('path', path), 'path') ??
+      found(first('scan', digest), 'scan') ??
       found(holding[0] && this.byDocument(source, holding[0].sha256), 'holds')
     )
   }
 
-  /** Finds the entry whose SKILL.md has this digest. */
-  byDocument(source: SourceId, sha256: string): Named | undefined {
-    return this.#documents.get(sha256)?.find(({ of }) => of === undefined || of === source)
+  /** Finds the rule whose SKILL.md has this digest. */
+  byDocument(source: SourceId, sha256: string): WithdrawRule | undefined {
+    return this.#documents.get(sha256)?.find(({ of }) => of === undefined || of === source)?.rule
   }
 
-  #add(named: Named): void {
-    const { at, entry, recall } = named
-    if (at !== undefined && entry.scans !== undefined) {
-      for (const { digest, accepted } of entry.scans)
-        if (accepted !== true) put(this.#scanned, keyOf(at.source, digest), named)
+  #add(rule: WithdrawRule): void {
+    const { by, on, reach } = rule
+    const put = (key: string): void => {
+      if (!this.#first.has(key)) this.#first.set(key, rule)
+    }
+    const putOf = (property: Property, { source }: WithdrawnPlace, text: string | undefined): void => {
+      if (text !== undefined) put(`${property} ${keyOf(source, text)}`)
+    }
+    const at = firstPlace(rule)
+    if (by === 'scan') {
+      for (const digest of on.contents) if (at !== undefined) putOf('scan', at, digest)
       return
     }
-    if (at !== undefined && recall === undefined) put(this.#own, keyOf(at.source, at.path), named)
-    for (const digest of recall?.contents ?? []) {
-      put(this.#contents, digest, named)
-      append(this.#documents, digest, { ...named, of: undefined })
+    if (at !== undefined && !isRecall(rule)) putOf('own', at, at.path)
+    for (const digest of on.contents) {
+      put(digest)
+      append(this.#documents, digest, { rule, of: undefined })
     }
-    for (const [index, place] of entry.places.entries()) {
-      put(this.#paths, keyOf(place.source, place.path), named)
-      if (place.servedPath !== undefined) put(this.#uris, keyOf(place.source, place.servedPath), named)
-      if (place.id !== undefined) put(this.#ids, keyOf(place.source, place.id), named)
-      if (place.name !== undefined) append(this.#names, keyOf(place.source, place.name), named)
+    for (const [index, place] of on.places.entries()) {
+      putOf('path', place, place.path)
+      putOf('uri', place, place.servedPath)
+      putOf('id', place, place.id)
+      if (place.name !== undefined) append(this.#names, keyOf(place.source, place.name), rule)
       // The author chooses later content, and could take skills of other sources out of service by it.
-      const isEverywhere = index === 0 && recall === undefined && entry.sourceOnly !== true
+      const isEverywhere = index === 0 && reach === 'hub'
       if (place.document !== undefined)
-        append(this.#documents, place.document, { ...named, of: isEverywhere ? undefined : place.source })
+        append(this.#documents, place.document, { rule, of: isEverywhere ? undefined : place.source })
     }
   }
 
-  #byName(source: SourceId, { path, name }: Skill): Named | undefined {
+  #byName(source: SourceId, { path, name }: Skill): WithdrawRule | undefined {
     const folder = baseName(path)
-    for (const one of new Set([name ?? folder, folder])) {
-      const named = this.#names.get(keyOf(source, one))
-      const found = named?.find(({ entry }) => !entry.beside.includes(keyOf(source, path)))
-      if (found !== undefined) return found
-    }
-    return undefined
+    return [...new Set([name ?? folder, folder])]
+      .flatMap((one) => this.#names.get(keyOf(source, one)) ?? [])
+      .find(({ on }) => !on.beside.includes(keyOf(source, path)))
   }
 }
+
+/** `own`: the place that a rule was made about; `path`: any of its places. */
+type Property = 'own' | 'path' | 'uri' | 'id' | 'scan'
 
 interface TraitsOut {
   readonly recalled: Traits
@@ -187,33 +173,16 @@ interface TraitsOut {
 }
 
 function traitsOf(out: OutOfService): TraitsOut {
-  const known = TRAITS.get(out) ?? {
-    recalled: new Traits(activeRecalls(out.recalls).map(namedRecall)),
-    disabled: new Traits(namedIn(out)),
-  }
+  const known = TRAITS.get(out) ?? { recalled: new Traits(activeRecalls(out)), disabled: new Traits(disabledHere(out)) }
   TRAITS.set(out, known)
   return known
 }
 
 const TRAITS = new WeakMap<OutOfService, TraitsOut>()
 
-function* namedIn({ disabled }: OutOfService): Generator<Named> {
-  for (const [source, entries] of disabled) for (const [path, entry] of entries) yield { at: { source, path }, entry }
-}
-
-function namedRecall(recall: RecalledSkill): Named {
-  const [first] = recall.places
-  return { at: first && { source: first.source, path: first.path }, entry: recall, recall }
-}
-
 /** A key for a text of a source, independent of case and Unicode form. */
 export function keyOf(source: SourceId, text: string): string {
   return foldedPath(`${source}/${text}`)
-}
-
-/** Keeps the first entry of a key. */
-function put(map: Map<string, Named>, key: string, named: Named): void {
-  if (!map.has(key)) map.set(key, named)
 }
 
 function append<Item>(map: Map<string, Item[]>, key: string, item: Item): void {

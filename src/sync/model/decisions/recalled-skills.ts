@@ -2,44 +2,19 @@ import { joinPath } from '../../../base/paths.ts'
 import type { Snapshot } from '../snapshot.ts'
 import type { SourceId } from '../source-id.ts'
 import { SyncError } from '../sync-error.ts'
-import { MOST_PLACES } from './disabled-skills.ts'
-import type { DisabledPlace } from './disabled-skills.ts'
+import type { Decider } from './decided.ts'
+import { byAge, isRecall, type OutOfService } from './out-of-service.ts'
 import { MOST_CONTENTS, MOST_PUBLISHED_PLACES, MOST_RECALLS, recallIdOf } from './published-recall.ts'
-import type { PublishedPlace, PublishedRecall, Recall } from './published-recall.ts'
-
-/** A recall that is obeyed here, with all that identifies its skill in the sources of this machine. */
-export interface RecalledSkill extends Recall {
-  /** True if it was made at this hub: no other hub can end it. */
-  readonly isOwn: boolean
-  /** The logs of other hubs in which it is in force; sorted. */
-  readonly via: readonly string[]
-  /** The places at which its skill was found here. */
-  readonly places: readonly DisabledPlace[]
-  /** Other skills that had the same name at that time (`source/path`, folded): the name does not identify them. */
-  readonly beside: readonly string[]
-  /** The time at which it ended, ISO 8601, UTC. */
-  readonly revoked?: string
-}
-
-/** By id. An entry outlives restarts, pulls and the skill itself, and follows the skill to other places. */
-export type RecalledSkills = ReadonlyMap<string, RecalledSkill>
-
-export const NO_RECALLS: RecalledSkills = new Map()
-
-/** The recalls in force, the oldest first. */
-export function activeRecalls(recalls: RecalledSkills): readonly RecalledSkill[] {
-  return inOrder(recalls).filter(({ revoked }) => revoked === undefined)
-}
-
-function inOrder(recalls: RecalledSkills): readonly RecalledSkill[] {
-  return [...recalls.values()].toSorted((a, b) => (a.at + a.id < b.at + b.id ? -1 : 1))
-}
+import type { PublishedPlace, PublishedRecall } from './published-recall.ts'
+import { MOST_PLACES, withRule } from './rules.ts'
+import type { RecallRule, WithdrawnPlace } from './rules.ts'
 
 /** Makes a recall at this hub. The places are added as those of any disabled skill are. */
-export function newRecall(contents: Iterable<string>, reason: string, at: string): RecalledSkill {
+export function newRecall(contents: Iterable<string>, reason: string, decider: Decider): RecallRule {
   const sorted = [...new Set(contents)].toSorted().slice(0, MOST_CONTENTS)
-  const id = recallIdOf({ at, contents: sorted })
-  return { id, at, contents: sorted, reason, isOwn: true, via: [], places: [], beside: [] }
+  const id = recallIdOf({ at: decider.at, contents: sorted })
+  const on = { places: [], beside: [], contents: sorted }
+  return { ...decider, reason, effect: 'withdraw', reach: 'followers', id, via: [], on }
 }
 
 /** The digests by which a skill at this place is recalled; none if nothing of it is known. */
@@ -56,28 +31,43 @@ export function recalledContents(
  * Adds or replaces a recall. Of those that ended, the oldest make room. `undefined` if too many are in force: of this
  * hub, or of one log that is followed. Each has a share, so that none can keep the others from recalling.
  */
-export function withRecall(before: RecalledSkills, recall: RecalledSkill): RecalledSkills | undefined {
-  const after = new Map(before).set(recall.id, recall)
-  if (after.size <= MOST_RECALLS) return after
-  const active = [...after.values()].filter(({ revoked }) => revoked === undefined)
+export function withRecall(before: OutOfService, recall: RecallRule): OutOfService | undefined {
+  const after = withRule(before, recall, (other) => isRecall(other) && other.id === recall.id)
+  const recalls = after.filter(isRecall)
+  if (recalls.length <= MOST_RECALLS) return after
+  const active = recalls.filter(isInForce)
   if (sharesOf(recall).some((share) => active.filter((one) => sharesOf(one).includes(share)).length > MOST_RECALLS))
     return undefined
-  const spare = after.size - Math.max(active.length, MOST_RECALLS)
+  const spare = recalls.length - Math.max(active.length, MOST_RECALLS)
   if (spare === 0) return after
-  const ended = inOrder(after).filter(({ revoked }) => revoked !== undefined)
-  for (const { id } of ended.slice(0, spare)) after.delete(id)
-  return after
+  const gone = new Set<unknown>(byAge(recalls.filter((one) => !isInForce(one))).slice(0, spare))
+  return after.filter((rule) => !gone.has(rule))
 }
 
 /** The logs that have a recall in force; `here` for one of this hub. The name of a log has a slash or a dot. */
-function sharesOf({ isOwn, via }: RecalledSkill): readonly string[] {
-  return isOwn ? ['here'] : via
+function sharesOf(recall: RecallRule): readonly string[] {
+  return isOwn(recall) ? ['here'] : recall.via
+}
+
+/** True if it was made at this hub: no other hub can end it. */
+export function isOwn({ by }: RecallRule): boolean {
+  return by !== 'hub'
+}
+
+function isInForce({ ended }: RecallRule): boolean {
+  return ended === undefined
+}
+
+/** Finds a recall, in force or not. */
+function recallWith(out: OutOfService, id: string): RecallRule | undefined {
+  return out.filter(isRecall).find((recall) => recall.id === id)
 }
 
 /** Ends a recall here. One that was made at another hub ends only if no log has it in force that is still followed. */
-export function withRevoked(before: RecalledSkills, id: string, at: string): RecalledSkills {
-  const recall = before.get(id)
-  return recall === undefined ? before : new Map(before).set(id, { ...recall, via: [], revoked: at })
+export function withRevoked(before: OutOfService, id: string, at: string): OutOfService {
+  const recall = recallWith(before, id)
+  if (recall === undefined || !isInForce(recall)) return before
+  return before.map((rule) => (rule === recall ? { ...recall, via: [], ended: at } : rule))
 }
 
 /** A log that is followed, and the names that its sources have here. */
@@ -94,29 +84,29 @@ export interface FollowedSource {
  * its decisions brings nothing back. Its places count in the sources of that hub alone.
  */
 export function withList(
-  before: RecalledSkills,
+  before: OutOfService,
   list: readonly PublishedRecall[],
   { log, below }: FollowedSource,
-): RecalledSkills {
+): OutOfService {
   let after = before
-  for (const { places, revoked, ...recall } of list) {
-    const known = after.get(recall.id)
-    if (known?.isOwn === true) continue
+  for (const recall of list) {
+    const { id, at, contents, places, revoked } = recall
+    const known = recallWith(after, id)
+    if (known !== undefined && isOwn(known)) continue
     const others = (known?.via ?? []).filter((one) => one !== log)
     const via = revoked === undefined ? [...others, log].toSorted() : others
-    const entry: RecalledSkill = {
-      ...recall,
+    const here = places.map((place) => placeHere(place, below))
+    const next = withRecall(after, {
       ...toldOf(recall, known, log),
-      isOwn: false,
+      id,
+      at,
+      by: 'hub',
+      effect: 'withdraw',
+      reach: 'followers',
       via,
-      places: withPlaces(
-        known?.places ?? [],
-        places.map((place) => placeHere(place, below)),
-      ),
-      beside: known?.beside ?? [],
-      ...(via.length === 0 && { revoked: known?.revoked ?? revoked ?? recall.at }),
-    }
-    const next = withRecall(after, entry)
+      on: { contents, places: withPlaces(known?.on.places ?? [], here), beside: known?.on.beside ?? [] },
+      ...(via.length === 0 && { ended: known?.ended ?? revoked ?? at }),
+    })
     if (next === undefined)
       throw new SyncError('limit-exceeded', `Cannot obey the recalls of "${log}": ${TOO_MANY}`, { fix: REVOKE })
     after = next
@@ -128,22 +118,22 @@ export function withList(
  * The origin and the reason of a recall. The log in which it was first counts, and then the one that was read first: each
  * log can list the recalls of all others, with other words.
  */
-function toldOf(recall: Recall, known: RecalledSkill | undefined, log: string): Pick<Recall, 'by' | 'reason'> {
-  const by = recall.by ?? log
+function toldOf(
+  recall: PublishedRecall,
+  known: RecallRule | undefined,
+  log: string,
+): Pick<RecallRule, 'who' | 'reason'> {
+  const who = recall.by ?? log
   const isKnown = known !== undefined && known.via.some((one) => one !== log)
-  const isHearsay = isKnown && !(known.by !== undefined && known.via.includes(known.by))
-  if (isKnown && !(isHearsay && by === log)) return { by: known.by ?? by, ...reasonOf(known) }
-  return { by, ...reasonOf(recall.reason === undefined ? known : recall) }
-}
-
-function reasonOf(recall: Recall | undefined): Pick<Recall, 'reason'> {
-  return recall?.reason === undefined ? {} : { reason: recall.reason }
+  const isHearsay = isKnown && !(known.who !== undefined && known.via.includes(known.who))
+  if (isKnown && !(isHearsay && who === log)) return { who: known.who ?? who, reason: known.reason ?? recall.reason }
+  return { who, reason: recall.reason ?? known?.reason }
 }
 
 const TOO_MANY = `over ${MOST_RECALLS} of its recalls would be in force here`
 const REVOKE = 'Have the hub that made them end those that are not needed any more: skillsyncd enable ID'
 
-function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): DisabledPlace {
+function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): WithdrawnPlace {
   const here = (text: string): string => (below === undefined ? text : joinPath(source, text))
   return {
     source: below ?? source,
@@ -153,7 +143,7 @@ function placeHere({ source, path, servedPath, name }: PublishedPlace, below: So
   }
 }
 
-function withPlaces(before: readonly DisabledPlace[], more: readonly DisabledPlace[]): readonly DisabledPlace[] {
+function withPlaces(before: readonly WithdrawnPlace[], more: readonly WithdrawnPlace[]): readonly WithdrawnPlace[] {
   const added = more.filter((place) => !before.some((one) => isCovered(place, one)))
   const places = [...before, ...added]
   for (let over = added.length > 0; over;) {
@@ -171,14 +161,14 @@ const MOST_TOLD = MOST_PLACES / 4
  * The source with the most places, as their number and the index of its oldest one but for the first of all: a hub names
  * places in its own sources alone, and keeps no other hub from naming its own.
  */
-function fullest(places: readonly DisabledPlace[]): { readonly count: number; readonly oldest: number } {
+function fullest(places: readonly WithdrawnPlace[]): { readonly count: number; readonly oldest: number } {
   const counts = new Map<SourceId, number>()
   for (const { source } of places) counts.set(source, (counts.get(source) ?? 0) + 1)
   const count = Math.max(...counts.values())
   return { count, oldest: places.findIndex(({ source }, index) => index > 0 && counts.get(source) === count) }
 }
 
-function isCovered(place: DisabledPlace, by: DisabledPlace): boolean {
+function isCovered(place: WithdrawnPlace, by: WithdrawnPlace): boolean {
   return (
     place.source === by.source && place.path === by.path && place.servedPath === by.servedPath && place.name === by.name
   )
@@ -190,24 +180,24 @@ function isCovered(place: DisabledPlace, by: DisabledPlace): boolean {
  * the skill.
  */
 export function publishedRecalls(
-  recalls: RecalledSkills,
+  out: OutOfService,
   log: string,
-  mayName?: (place: DisabledPlace) => boolean,
+  mayName?: (place: WithdrawnPlace) => boolean,
 ): readonly PublishedRecall[] {
-  const published = new Map<string, RecalledSkill>()
-  for (const recall of ranked(recalls)) if (published.size < MOST_RECALLS) published.set(recall.id, recall)
-  return inOrder(published).map((recall) => publishedRecall(recall, log, mayName))
+  const published = new Map<string, RecallRule>()
+  for (const recall of ranked(out.filter(isRecall))) if (published.size < MOST_RECALLS) published.set(recall.id, recall)
+  return byAge([...published.values()]).map((recall) => publishedRecall(recall, log, mayName))
 }
 
 /**
  * Those of this hub first, and those that ended last. The logs of other hubs take turns in between, with the newest of
  * each: none keeps those of another out of the list. Some come twice.
  */
-function* ranked(recalls: RecalledSkills): Generator<RecalledSkill> {
-  const newest = inOrder(recalls).toReversed()
-  const active = newest.filter(({ revoked }) => revoked === undefined)
-  yield* active.filter(({ isOwn }) => isOwn)
-  const byLog = new Map<string, RecalledSkill[]>()
+function* ranked(recalls: readonly RecallRule[]): Generator<RecallRule> {
+  const newest = byAge(recalls).toReversed()
+  const active = newest.filter(isInForce)
+  yield* active.filter(isOwn)
+  const byLog = new Map<string, RecallRule[]>()
   for (const recall of active) for (const one of recall.via) append(byLog, one, recall)
   for (let turn = 0; turn < MOST_RECALLS; turn += 1)
     for (const list of byLog.values()) yield* list.slice(turn, turn + 1)
@@ -215,30 +205,37 @@ function* ranked(recalls: RecalledSkills): Generator<RecalledSkill> {
   yield* newest
 }
 
-function append(lists: Map<string, RecalledSkill[]>, key: string, recall: RecalledSkill): void {
+function append(lists: Map<string, RecallRule[]>, key: string, recall: RecallRule): void {
   const list = lists.get(key)
   if (list === undefined) lists.set(key, [recall])
   else list.push(recall)
 }
 
+/** The log of the hub that made a recall; `undefined` if it was made here. */
+export function recallingHub(recall: RecallRule): string | undefined {
+  return isOwn(recall) ? undefined : recall.who
+}
+
 function publishedRecall(
-  { id, at, contents, reason, by = '', places, revoked }: RecalledSkill,
+  recall: RecallRule,
   log: string,
-  mayName: ((place: DisabledPlace) => boolean) | undefined,
+  mayName: ((place: WithdrawnPlace) => boolean) | undefined,
 ): PublishedRecall {
+  const { id, at, on, reason, ended } = recall
+  const { contents, places } = on
   const named = mayName === undefined ? places : places.filter(mayName)
   const isTold = mayName === undefined || named.length > 0
   return {
     id,
     at,
     contents,
-    by: by || log,
+    by: recallingHub(recall) ?? log,
     ...(isTold && reason !== undefined && { reason }),
     places: [...named.slice(0, 1), ...named.slice(1).slice(1 - MOST_PUBLISHED_PLACES)].map(publishedPlace),
-    ...(revoked !== undefined && { revoked }),
+    ...(ended !== undefined && { revoked: ended }),
   }
 }
 
-function publishedPlace({ source, path, servedPath, name }: DisabledPlace): PublishedPlace {
+function publishedPlace({ source, path, servedPath, name }: WithdrawnPlace): PublishedPlace {
   return { source, path, ...(servedPath !== undefined && { servedPath }), ...(name !== undefined && { name }) }
 }

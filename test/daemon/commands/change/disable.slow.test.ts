@@ -104,7 +104,9 @@ test('a name that several skills have changes none, and the error lists them', a
   expect([both.status, both.stdout, one.status]).toEqual([1, '', 0])
   expect(both.stderr).toContain('"team/beta" can mean 2 skills: team/a/beta, team/b/beta')
   const decisions: unknown = JSON.parse(await readFile(join(world.home.state, 'decisions.json'), 'utf8'))
-  expect(decisions).toMatchObject({ sources: {}, disabled: { team: { 'b/beta': { places: [{ path: 'b/beta' }] } } } })
+  expect(decisions).toMatchObject({
+    rules: [{ effect: 'withdraw', on: { places: [{ source: 'team', path: 'b/beta' }] } }],
+  })
 })
 
 test('what was disabled without a daemon is so for the next one, through pulls and while its source does not have it', async () => {

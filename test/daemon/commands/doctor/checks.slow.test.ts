@@ -22,6 +22,7 @@ import { newLease, replaceLease } from '../../../../src/daemon/control/lease-ren
 import { loadItems } from '../../../../src/daemon/features.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
+import { setDisabled } from '../../../support/decided.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { Authority } from '../../../support/http/certificates.ts'
 import { ProxyServer } from '../../../support/http/proxy-server.ts'
@@ -179,7 +180,7 @@ test('a state folder that others can write to fails, with what closes it', async
 test('decisions are looked at: whole, had from their copy, or lost, each with what to do', async () => {
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
-  await decisions.disable(sourceId('team'), 'a', true)
+  await setDisabled(decisions, sourceId('team'), 'a', true)
   const judged = async (): Promise<Partial<CheckResult> | undefined> =>
     (await looked(stateChecks(inState(folder.path)))).find(({ check }) => check.startsWith('decisions'))
 

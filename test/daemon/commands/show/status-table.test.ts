@@ -154,7 +154,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     outOfService: NOTHING_OUT,
     loss: undefined,
     lost: [],
-    approvals: new Map(),
+    approvals: [],
     lock: undefined,
     nextPolls: new Map([[sourceId('team'), new Date('2026-06-15T12:02:00.000Z')]]),
     lookingSince: new Map(),

@@ -5,9 +5,9 @@ import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { pathProblemsOf } from '../../../../src/daemon/status/page/page-diagnostics.ts'
 import type { PathProblems } from '../../../../src/serve/page/page-data.ts'
 import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
-import { NONE_APPROVED } from '../../../../src/sync/model/decisions/approvals.ts'
 import { NOTHING_OUT } from '../../../../src/sync/model/decisions/out-of-service.ts'
 import { NO_SCANS } from '../../../../src/sync/store/scan-records.ts'
+import { disableRule } from '../../../support/decided.ts'
 import { skillText, type Files } from '../../../support/git/scripted-upstream.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
 import { surveyed } from '../../../sync/survey/surveyed.ts'
@@ -34,10 +34,9 @@ test('a finding is followed by the fix of its code', async () => {
 test('the skill of another source that a disabled one matches is not named', async () => {
   const secret = sourceId('secret')
   const document = createHash('sha256').update(skillText('copy')).digest('hex')
-  const entry = { places: [{ source: secret, path: 'plans', document }], beside: [] }
-  const disabled = new Map([[secret, new Map([['plans', entry]])]])
+  const disabled = [disableRule([{ source: secret, path: 'plans', document }])]
 
-  const problems = await problemsOf({ 'copy/SKILL.md': skillText('copy') }, { ...NOTHING_OUT, disabled })
+  const problems = await problemsOf({ 'copy/SKILL.md': skillText('copy') }, disabled)
 
   expect(problems).toMatchObject([{ path: 'copy', state: 'disabled', reasons: [{ place: 'team/copy' }] }])
   expect(JSON.stringify(problems)).not.toMatch(/secret|plans/)
@@ -51,7 +50,7 @@ async function problemsOf(files: Files, outOfService = NOTHING_OUT): Promise<rea
   const around = {
     catalog: EMPTY_CATALOG,
     configured,
-    decisions: { outOfService, approvals: NONE_APPROVED },
+    decisions: { outOfService, approvals: [] },
     scans: NO_SCANS,
   }
   return pathProblemsOf(await surveyed(files), around)

@@ -8,6 +8,7 @@ import { sharedDiskOf } from '../../../../src/daemon/status/page/skill-paths.ts'
 import type { SharedDisk } from '../../../../src/serve/mcp/tools/tool-document.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { damageObject } from '../../../support/damage.ts'
+import { setHold } from '../../../support/decided.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { keepSamples, numbered, sourceId } from '../../../sync/store/samples.ts'
 
@@ -75,9 +76,9 @@ test('a path into a folder is told nobody where a lock, a gate or a person has a
   expect(await isPresent(desk.disk([], ['gate: { command: /bin/true }']))).toBe(false)
   const locked = { ...desk.config(), mode: { locked: true, offline: false } }
   expect(await isPresent(sharedDiskOf(locked, desk.store))).toBe(false)
-  await desk.store.decisions.change(LOCAL, () => ({ hold: { noPoll: true, at: '2026-06-15T10:00:00.000Z' } }))
+  await setHold(desk.store.decisions, LOCAL, { noPoll: true, at: '2026-06-15T10:00:00.000Z' })
   expect(await isPresent(desk.disk())).toBe(false)
-  await desk.store.decisions.change(LOCAL, () => ({}))
+  await setHold(desk.store.decisions, LOCAL, undefined)
   expect(await isPresent(desk.disk())).toBe(true)
 })
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { objectPath } from '../../../../src/features/channel/content/channel-entry.ts'
-import { newRecall } from '../../../../src/sync/model/decisions/recalled-skills.ts'
+import { recallIdOf } from '../../../../src/sync/model/decisions/published-recall.ts'
+import { recallsIn } from '../../../support/decided.ts'
 import { Follower } from './follower.ts'
 import { AT, CraftedChannel, sha256, skillNamed, startFileServer } from './site.ts'
 
@@ -10,7 +11,7 @@ test('a follower obeys a recall at once, also if the entry that it reads is repl
 
   await scene.follower.pull()
 
-  expect([...scene.follower.store.decisions.recalls.keys()]).toEqual([scene.id])
+  expect(recallsIn(scene.follower.store.decisions.outOfService).map(({ id }) => id)).toEqual([scene.id])
   expect(scene.checkpoints).toBe(2)
 })
 
@@ -20,7 +21,7 @@ test('an entry that stays incomplete fails the pull, after one more look', async
 
   expect(await scene.follower.failure()).toMatchObject({ code: 'source-unreachable' })
 
-  expect([...scene.follower.store.decisions.recalls.keys()]).toEqual([])
+  expect(recallsIn(scene.follower.store.decisions.outOfService).map(({ id }) => id)).toEqual([])
   expect(scene.checkpoints).toBe(2)
 })
 
@@ -42,9 +43,9 @@ class Scene implements AsyncDisposable {
     this.#channel = channel
     this.#server = parts.server
     this.follower = parts.follower
-    const { id, at, contents, reason } = newRecall([sha256(Buffer.from('bad'))], 'it is bad', AT)
-    this.id = id
-    this.#list = channel.object({ recalls: [{ id, at, contents, reason, places: [] }] })
+    const contents = [sha256(Buffer.from('bad'))]
+    this.id = recallIdOf({ at: AT, contents })
+    this.#list = channel.object({ recalls: [{ id: this.id, at: AT, contents, reason: 'it is bad', places: [] }] })
   }
 
   static async start(): Promise<Scene> {

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { disabledEntryOf, followEntries, recallIn } from '../../../../src/sync/model/decisions/disabled-entries.ts'
+import { disabledAt, followEntries, recallIn } from '../../../../src/sync/model/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../../src/sync/model/decisions/disabled-matches.ts'
-import { NO_DISABLED_SKILLS, withEntry } from '../../../../src/sync/model/decisions/disabled-skills.ts'
 import type { OutOfService } from '../../../../src/sync/model/decisions/out-of-service.ts'
-import { newRecall, NO_RECALLS, recalledContents } from '../../../../src/sync/model/decisions/recalled-skills.ts'
+import { newRecall, recalledContents } from '../../../../src/sync/model/decisions/recalled-skills.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
+import { ADA } from '../../../support/decided.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
 import { sample, snapshotOf, sourceId } from '../../store/samples.ts'
 
@@ -46,13 +46,10 @@ test.each(['disabled', 'recalled'] as const)(
 )
 
 function outOf(how: 'disabled' | 'recalled', snapshot: Snapshot): OutOfService {
-  if (how === 'disabled') {
-    const entry = disabledEntryOf(sourceId('team'), 'pdf', [snapshot])
-    return { disabled: withEntry(NO_DISABLED_SKILLS, sourceId('team'), 'pdf', entry), recalls: NO_RECALLS }
-  }
+  if (how === 'disabled') return disabledAt([], { source: sourceId('team'), path: 'pdf', decider: ADA }, [snapshot])
   const document = snapshot.skills.find(({ path }) => path === 'pdf')?.files[0]?.sha256
-  const recall = newRecall(recalledContents('pdf', snapshot, document), 'harmful', '2026-01-01T00:00:00.000Z')
-  return { disabled: NO_DISABLED_SKILLS, recalls: new Map([[recall.id, recallIn(recall, [snapshot])]]) }
+  const decider = { at: '2026-01-01T00:00:00.000Z', by: 'person' } as const
+  return [recallIn(newRecall(recalledContents('pdf', snapshot, document), 'harmful', decider), [snapshot])]
 }
 
 function after(

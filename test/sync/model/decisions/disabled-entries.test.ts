@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { disabledEntryOf, followEntries } from '../../../../src/sync/model/decisions/disabled-entries.ts'
+import { disabledAt, followEntries } from '../../../../src/sync/model/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../../src/sync/model/decisions/disabled-matches.ts'
-import { MOST_PLACES, NO_DISABLED_SKILLS, withEntry } from '../../../../src/sync/model/decisions/disabled-skills.ts'
-import { NOTHING_OUT } from '../../../../src/sync/model/decisions/out-of-service.ts'
 import type { OutOfService } from '../../../../src/sync/model/decisions/out-of-service.ts'
+import { MOST_PLACES } from '../../../../src/sync/model/decisions/rules.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
+import { ADA } from '../../../support/decided.ts'
 import { sample, snapshotOf, sourceId } from '../../store/samples.ts'
 
 const TEAM = sourceId('team')
@@ -13,7 +13,7 @@ const TEAM = sourceId('team')
 test('many skills of its name leave a disabled one known by all else that it is', () => {
   const others = Array.from({ length: MOST_PLACES + 1 }, (_, index) => at(`o${index}/pdf`, `other ${index}`))
   const before = snapshot(at('pdf', 'bad'), ...others)
-  const disabled = disabledAt('pdf', before)
+  const disabled = outAt('pdf', before)
 
   const after = followEntries(disabled, [snapshot(at('moved/pdf', 'bad'), at('new/pdf', 'other'), ...others)])
 
@@ -23,7 +23,7 @@ test('many skills of its name leave a disabled one known by all else that it is'
 
 test('a disabled skill that is changed every day is one place, with its first content and its newest', () => {
   const days = Array.from({ length: 300 }, (_, day) => snapshot(at('pdf', `day ${day}`)))
-  let disabled = disabledAt('pdf', days[0]!)
+  let disabled = outAt('pdf', days[0]!)
 
   for (const day of days) {
     const { full, ...after } = followEntries(disabled, [day])
@@ -31,10 +31,7 @@ test('a disabled skill that is changed every day is one place, with its first co
     disabled = after.out
   }
 
-  const documents = disabled.disabled
-    .get(TEAM)
-    ?.get('pdf')
-    ?.places.map(({ document }) => document)
+  const documents = disabled.flatMap(({ on }) => on.places.map(({ document }) => document))
   expect(documents).toEqual([documentIn(days[0]!), documentIn(days[299]!)])
 })
 
@@ -43,7 +40,7 @@ test('an empty SKILL.md stands for no skill: many files are empty', () => {
   const before = snapshot(empty, at('good', 'text'))
   const files = [...at('good', 'text').files, { ...empty.files[0]!, path: '__init__.py' }]
 
-  const matches = disabledIn(snapshot({ ...at('good', 'text'), files }), disabledAt('pdf', before))
+  const matches = disabledIn(snapshot({ ...at('good', 'text'), files }), outAt('pdf', before))
 
   expect([...matches.keys()]).toEqual([])
 })
@@ -52,14 +49,14 @@ test('what is learnt in one skill of a commit is known in the next, in whatever 
   const before = snapshot(at('pdf', 'bad'))
   const next = snapshot(at('a', 'changed'), at('pdf', 'changed'))
 
-  const { out, returned } = followEntries(disabledAt('pdf', before), [next])
+  const { out, returned } = followEntries(outAt('pdf', before), [next])
 
   expect(returned).toEqual([{ source: TEAM, path: 'pdf', by: 'content', at: { source: TEAM, path: 'a' } }])
   expect([...disabledIn(next, out).keys()].toSorted()).toEqual(['a', 'pdf'])
 })
 
-function disabledAt(path: string, one: Snapshot): OutOfService {
-  return { ...NOTHING_OUT, disabled: withEntry(NO_DISABLED_SKILLS, TEAM, path, disabledEntryOf(TEAM, path, [one])) }
+function outAt(path: string, one: Snapshot): OutOfService {
+  return disabledAt([], { source: TEAM, path, decider: ADA }, [one])
 }
 
 /** A skill that has the name of its folder and one file. */

@@ -7,25 +7,26 @@ import { MOST_RECALLS, recallIdOf } from '../../../../src/sync/model/decisions/p
 import type { PublishedRecall } from '../../../../src/sync/model/decisions/published-recall.ts'
 import {
   newRecall,
-  NO_RECALLS,
   publishedRecalls,
   withList,
   withRecall,
   withRevoked,
 } from '../../../../src/sync/model/decisions/recalled-skills.ts'
-import type { RecalledSkill, RecalledSkills } from '../../../../src/sync/model/decisions/recalled-skills.ts'
+import type { RecallRule } from '../../../../src/sync/model/decisions/rules.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../../src/sync/model/source-id.ts'
+import { disableRule, recallsIn } from '../../../support/decided.ts'
 import { sample, snapshotOf, sourceId } from '../../store/samples.ts'
 
 const [TEAM, OWN, HUB] = [sourceId('team'), sourceId('own'), sourceId('hub')]
 const AT = '2026-06-15T12:00:00.000Z'
+const PERSON = { at: AT, by: 'person' } as const
 const LOG = 'hub.example/channel'
 
 test('a digest that is recalled before it comes is out of service in every source, and then by its place there', () => {
   const bad = at('pdf', 'bad')
-  const recall = newRecall([bad.digest ?? ''], 'bad', AT)
+  const recall = newRecall([bad.digest ?? ''], 'bad', PERSON)
   const first = followEntries(outOf(recall), [snapshot(OWN, bad)])
 
   const changed = snapshot(OWN, at('pdf', 'changed'))
@@ -38,7 +39,7 @@ test('a digest that is recalled before it comes is out of service in every sourc
 
 test('the recall of another hub counts by path, URI and name in the sources of that hub, and elsewhere by content alone', () => {
   const places = [{ source: TEAM, path: 'pdf', servedPath: 'pdf', name: 'pdf' }]
-  const out = { ...NOTHING_OUT, recalls: withList(NO_RECALLS, [told('bad', { places })], { log: LOG, below: HUB }) }
+  const out = withList([], [told('bad', { places })], { log: LOG, below: HUB })
   const own = snapshot(OWN, at('pdf', 'mine'), at('copy/pdf', 'bad'), at('team/pdf', 'mine too'))
 
   expect(pathsOut(snapshot(HUB, at('team/pdf', 'older')), out)).toEqual(['team/pdf'])
@@ -54,21 +55,21 @@ test('a recall ends only by its end in a log that had it in force, and not becau
   const source = { log: LOG, below: HUB }
   const other = { log: 'other.example/channel', below: OWN }
   const one = told('bad')
-  const both = withList(withList(NO_RECALLS, [one], source), [one], other)
+  const both = withList(withList(NOTHING_OUT, [one], source), [one], other)
 
   const lacked = withList(both, [], source)
   const ended = withList(both, [told('bad', { revoked: AT })], source)
   const over = withList(ended, [told('bad', { revoked: AT })], other)
 
-  expect([...lacked.values()]).toMatchObject([{ via: [LOG, other.log] }])
-  expect([...ended.values()]).toMatchObject([{ via: [other.log] }])
-  expect([...ended.values()][0]).not.toHaveProperty('revoked')
-  expect([...over.values()]).toMatchObject([{ via: [], revoked: AT }])
+  expect(lacked).toMatchObject([{ via: [LOG, other.log] }])
+  expect(ended).toMatchObject([{ via: [other.log] }])
+  expect(ended[0]).not.toHaveProperty('ended')
+  expect(over).toMatchObject([{ via: [], ended: AT }])
 })
 
 test('no other hub can end a recall that was made here, or give it another reason', () => {
-  const own = newRecall([digestOf('bad')], 'mine', AT)
-  const recalls = new Map([[own.id, own]])
+  const own = newRecall([digestOf('bad')], 'mine', PERSON)
+  const recalls = [own]
 
   const after = withList(recalls, [told('bad', { reason: 'theirs', revoked: AT })], { log: LOG, below: HUB })
 
@@ -77,28 +78,26 @@ test('no other hub can end a recall that was made here, or give it another reaso
 
 test('the readers of a channel that may not see a skill get its digests, and neither its place nor the reason', () => {
   const bad = snapshot(TEAM, at('pdf', 'bad'))
-  const recall = recallIn(newRecall([digestOf('bad')], 'bad in team/pdf', AT), [bad])
-  const recalls = new Map([[recall.id, recall]])
+  const recall = recallIn(newRecall([digestOf('bad')], 'bad in team/pdf', PERSON), [bad])
+  const recalls = [recall]
 
   const [all] = publishedRecalls(recalls, LOG)
   const [some] = publishedRecalls(recalls, LOG, () => false)
 
   expect(all).toMatchObject({ reason: 'bad in team/pdf', places: [{ source: TEAM, path: 'pdf' }] })
-  expect(some).toEqual({ id: recall.id, at: AT, contents: recall.contents, by: LOG, places: [] })
+  expect(some).toEqual({ id: recall.id, at: AT, contents: recall.on.contents, by: LOG, places: [] })
   expect(recallIdOf(some!)).toBe(recall.id)
 })
 
 test('a skill that is disabled and recalled stays known as both: either can end', () => {
   const before = snapshot(TEAM, at('pdf', 'bad'))
-  const recall = recallIn(newRecall([digestOf('bad')], 'bad', AT), [before])
-  const disabled = new Map([[TEAM, new Map([['pdf', { places: recall.places, beside: [] }]])]])
-  const { out } = followEntries({ disabled, recalls: new Map([[recall.id, recall]]) }, [
-    snapshot(TEAM, at('moved/pdf', 'changed')),
-  ])
+  const recall = recallIn(newRecall([digestOf('bad')], 'bad', PERSON), [before])
+  const disabled = disableRule(recall.on.places)
+  const { out } = followEntries([disabled, recall], [snapshot(TEAM, at('moved/pdf', 'changed'))])
 
-  const after = { ...out, recalls: withRevoked(out.recalls, recall.id, AT) }
+  const after = withRevoked(out, recall.id, AT)
 
-  expect(disabledIn(before, out).get('pdf')?.recall?.id).toBe(recall.id)
+  expect(disabledIn(before, out).get('pdf')?.rule).toMatchObject({ id: recall.id })
   expect(pathsOut(snapshot(TEAM, at('moved/other', 'changed')), after)).toEqual(['moved/other'])
 })
 
@@ -107,7 +106,7 @@ test('the SKILL.md of a recalled skill is in no docs folder, and in no other ski
   const [file] = bad.files
   const holder = { ...at('good', 'text'), files: [...at('good', 'text').files, { ...file!, path: 'copy.md' }] }
   const docs = { digest: '0'.repeat(64), files: [{ ...file!, path: 'docs/a.md' }] }
-  const out = outOf(newRecall([file!.sha256], 'bad', AT))
+  const out = outOf(newRecall([file!.sha256], 'bad', PERSON))
 
   expect(pathsOut(snapshot(TEAM, holder), out)).toEqual(['good'])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -116,29 +115,29 @@ test('the SKILL.md of a recalled skill is in no docs folder, and in no other ski
 })
 
 test('the oldest recall that ended makes room, and one in force never', () => {
-  let recalls: RecalledSkills = NO_RECALLS
+  let recalls: OutOfService = NOTHING_OUT
   for (let index = 0; index < MOST_RECALLS; index += 1) {
-    const recall = newRecall([digestOf(`bad ${index}`)], 'bad', AT)
-    recalls = withRecall(recalls, index === 7 ? { ...recall, revoked: AT } : recall) ?? recalls
+    const recall = newRecall([digestOf(`bad ${index}`)], 'bad', PERSON)
+    recalls = withRecall(recalls, index === 7 ? { ...recall, ended: AT } : recall) ?? recalls
   }
-  const next = newRecall([digestOf('next')], 'bad', AT)
+  const next = newRecall([digestOf('next')], 'bad', PERSON)
   const after = withRecall(recalls, next)
 
-  expect(after?.size).toBe(MOST_RECALLS)
-  expect(after?.has(newRecall([digestOf('bad 7')], 'bad', AT).id)).toBe(false)
-  expect(withRecall(after ?? NO_RECALLS, newRecall([digestOf('more')], 'bad', AT))).toBeUndefined()
+  expect(after).toHaveLength(MOST_RECALLS)
+  expect(idsIn(after)).not.toContain(newRecall([digestOf('bad 7')], 'bad', PERSON).id)
+  expect(withRecall(after ?? NOTHING_OUT, newRecall([digestOf('more')], 'bad', PERSON))).toBeUndefined()
 })
 
 test('a hub with as many recalls as it may have keeps neither this hub nor another one from recalling', () => {
   const flood = Array.from({ length: MOST_RECALLS }, (_, index) => told(`flood ${index}`))
-  const flooded = withList(NO_RECALLS, flood, { log: LOG, below: HUB })
-  const own = newRecall([digestOf('bad')], 'bad', AT)
+  const flooded = withList(NOTHING_OUT, flood, { log: LOG, below: HUB })
+  const own = newRecall([digestOf('bad')], 'bad', PERSON)
 
   const after = withRecall(flooded, own)
-  const both = withList(after ?? NO_RECALLS, [told('worse')], { log: 'other.example/channel', below: TEAM })
+  const both = withList(after ?? NOTHING_OUT, [told('worse')], { log: 'other.example/channel', below: TEAM })
 
-  expect(after?.has(own.id)).toBe(true)
-  expect(both.size).toBe(MOST_RECALLS + 2)
+  expect(idsIn(after)).toContain(own.id)
+  expect(both).toHaveLength(MOST_RECALLS + 2)
   expect(() => withList(both, [told('one more')], { log: LOG, below: HUB })).toThrow(/over 1024 of its recalls/)
   const published = publishedRecalls(both, 'mine.example/channel')
   expect(published).toHaveLength(MOST_RECALLS)
@@ -162,19 +161,18 @@ test('a hub that lies about the recalls of another one keeps them neither from f
       places: Array.from({ length: 16 }, (__, at) => ({ source: TEAM, path: `lie-${list}-${at}` })),
     }),
   )
-  const heard = (before: RecalledSkills): RecalledSkills =>
+  const heard = (before: OutOfService): OutOfService =>
     lies.reduce((known, lie) => withList(known, [lie, ...flood], liar), before)
 
   for (const recalls of [
-    withList(heard(NO_RECALLS), [real], good),
-    heard(withList(NO_RECALLS, [real], good)),
-    heard(withList(heard(NO_RECALLS), [real], good)),
+    withList(heard(NOTHING_OUT), [real], good),
+    heard(withList(NOTHING_OUT, [real], good)),
+    heard(withList(heard(NOTHING_OUT), [real], good)),
   ]) {
-    const out = { ...NOTHING_OUT, recalls }
-    expect(pathsOut(snapshot(HUB, at('team/pdf', 'older')), out)).toEqual(['team/pdf'])
+    expect(pathsOut(snapshot(HUB, at('team/pdf', 'older')), recalls)).toEqual(['team/pdf'])
     expect(publishedRecalls(recalls, 'mine.example/channel').map(({ id }) => id)).toContain(real.id)
     // A place that is found here later is remembered as well.
-    const found = followEntries(out, [snapshot(TEAM, at('x/pdf', 'bad'))])
+    const found = followEntries(recalls, [snapshot(TEAM, at('x/pdf', 'bad'))])
     expect(found.full).toBeUndefined()
     expect(pathsOut(snapshot(TEAM, at('x/pdf', 'edited')), found.out)).toEqual(['x/pdf'])
   }
@@ -187,12 +185,12 @@ test('the reason of a recall is that of the hub that says to have made it', () =
     { log: LOG, below: HUB },
     { log: 'liar.example/channel', below: OWN },
   ]
-  const first = withList(withList(NO_RECALLS, [lie], liar), [real], good)
-  const last = withList(withList(NO_RECALLS, [real], good), [lie], liar)
+  const first = withList(withList(NOTHING_OUT, [lie], liar), [real], good)
+  const last = withList(withList(NOTHING_OUT, [real], good), [lie], liar)
   const changed = withList(last, [{ ...lie, by: liar.log }], liar)
 
   for (const recalls of [first, last, changed])
-    expect(recalls.get(real.id)).toMatchObject({ by: LOG, reason: 'it deletes files' })
+    expect(recalls).toMatchObject([{ id: real.id, who: LOG, reason: 'it deletes files' }])
 })
 
 function told(text: string, edit: Partial<PublishedRecall> = {}, made = AT): PublishedRecall {
@@ -200,8 +198,12 @@ function told(text: string, edit: Partial<PublishedRecall> = {}, made = AT): Pub
   return { id: recallIdOf({ at: made, contents }), at: made, contents, reason: 'bad', places: [], ...edit }
 }
 
-function outOf(recall: RecalledSkill): OutOfService {
-  return { ...NOTHING_OUT, recalls: new Map([[recall.id, recall]]) }
+function outOf(recall: RecallRule): OutOfService {
+  return [recall]
+}
+
+function idsIn(out: OutOfService = []): readonly string[] {
+  return recallsIn(out).map(({ id }) => id)
 }
 
 function pathsOut(one: Snapshot, out: OutOfService): readonly string[] {

@@ -6,6 +6,7 @@ import { backUp, checkBackup, restore } from '../../../../src/sync/store/backup/
 import { isTemporary } from '../../../../src/sync/store/files/atomic.ts'
 import { isHalfRestored, openState } from '../../../../src/sync/store/files/state-folder.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
+import { setHold } from '../../../support/decided.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { MOMENTS, isKilledIn, killAtCalls, pictureOf, type Picture } from '../changes.ts'
 import { numbered, publishSamples, sampleDocs, sourceId, verifyCurrent } from '../samples.ts'
@@ -25,7 +26,7 @@ async function usedState(path: string): Promise<void> {
   using store = await Store.open(path)
   await publishSamples(store, NOW, numbered(1), sampleDocs({ 'index.md': 'docs' }))
   await publishSamples(store, NOW, numbered(2))
-  await store.decisions.change(sourceId('team'), () => ({ hold: HELD }))
+  await setHold(store.decisions, sourceId('team'), HELD)
   await writeFile(join(path, 'tokens.json'), '{"tokens":[]}', { mode: 0o600 })
 }
 
@@ -227,7 +228,7 @@ async function foundIn(state: string): Promise<Picture | string> {
 /** A folder that something was decided in, and nothing published. */
 async function begunState(path: string): Promise<void> {
   using store = await Store.open(path)
-  await store.decisions.change(sourceId('other'), () => ({ hold: HELD }))
+  await setHold(store.decisions, sourceId('other'), HELD)
   await writeFile(join(path, 'links.json'), '{}', { mode: 0o600 })
 }
 
