@@ -50,11 +50,10 @@ const HOSTILE = 'hostile commit'
 
 /** All that can be offered is. */
 const OPTIONS = {
-  source: ['archives: [tar.gz, zip]', 'docs: docs'],
+  source: ['docs: docs'],
   serve: [
-    'resources: { list: files, synthetic: list }',
-    'prompts: { skills: user-invocable }',
-    'templates: [{ uri: "skill://bench/{folder}/{skill}/SKILL.md" }]',
+    'forms: [default, archives, files, synthetic, skill-prompts]',
+    'templates: ["skill://bench/{folder}/{skill}/SKILL.md"]',
   ],
 }
 

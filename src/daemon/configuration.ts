@@ -16,7 +16,7 @@ import type { UsageSettings } from '../features/usage/usage-config.ts'
 import { configReader } from './config/config-reader.ts'
 import type { Config } from './config/config.ts'
 import { CORE_KEYS, coreConfigOf, settlingOf } from './config/core-config.ts'
-import { METRICS_KEYS, SERVE_KEYS } from './config/sections/serve.ts'
+import { SERVE_KEYS } from './config/sections/serve.ts'
 
 // The whole configuration: the keys of the core, and those of each feature.
 
@@ -28,7 +28,7 @@ export const CONFIG = z.strictObject({
   follow,
   defaults,
   serve: z
-    .strictObject({ ...SERVE_KEYS, ...MARKETPLACE_KEYS, ...METRICS_KEYS })
+    .strictObject({ ...SERVE_KEYS, ...MARKETPLACE_KEYS })
     .prefault({})
     .describe('The server: addresses, access and forms of the skills.'),
   packs,

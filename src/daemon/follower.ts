@@ -152,7 +152,7 @@ export class Follower implements AsyncDisposable {
   }
 
   /** Resolves after the result of the writer's pull is served here too. */
-  async #lookUpstream(source: SourceId | undefined, mostMs = this.#config.serve.tools?.waitMs ?? 0): Promise<number> {
+  async #lookUpstream(source: SourceId | undefined, mostMs = this.#config.serve.toolWaitMs): Promise<number> {
     const over = new AbortController()
     const leftMs = await waitAtMost(mostMs, this.#ask(source, over.signal), this.#clock)
     over.abort()

@@ -120,11 +120,15 @@ function fixedIn(before: WholeConfig, after: WholeConfig, isApart: boolean): str
     ['limits.repository', pathLimitsOf(before), pathLimitsOf(after)],
     ['audit', before.audit, after.audit],
     ['usage', before.usage, after.usage],
-    ['serve.metrics', before.serve.metrics, after.serve.metrics],
+    ['metrics in serve.forms', metricsOf(before), metricsOf(after)],
     ['metrics in serve.public', isPublic(before), isPublic(after)],
     ...(isApart ? namesOf(before, after) : []),
   ]
   return pairs.filter(([, one, other]) => !isSame(one, other)).map(([key]) => key)
+}
+
+function metricsOf({ serve: { forms, needsMetrics } }: WholeConfig): object {
+  return { isServed: forms.has('metrics'), needsMetrics }
 }
 
 /** The host names that the second listener accepts. */

@@ -1,10 +1,6 @@
-import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
-import { readConfig } from '../../src/daemon/configuration.ts'
 import { readResource } from '../../src/serve/mcp/resources/resources.ts'
 import { untar, unzip } from '../support/http/unpack.ts'
-import { temporaryFolder } from '../support/temporary.ts'
 import { problemsIn } from '../support/verdicts.ts'
 import {
   EXACT,
@@ -22,7 +18,7 @@ import { INDEX, openSmall, readBytes, readJson, readText, skillOf } from './smal
 
 /** The two largest skills of FX show nothing here that others do not. */
 const SOURCE = [...EXACT, 'exclude: [edge-*, over-*]']
-const ARCHIVES = 'archives: [tar.gz, zip]'
+const ARCHIVES = ['serve: { forms: [default, archives] }']
 const UNPACKED_BY = { 'tar.gz': untar, zip: unzip }
 
 interface Entry {
@@ -35,7 +31,7 @@ describe('archives of FX', () => {
   let scene: Scene
 
   beforeAll(async () => {
-    scene = await openScene({ source: [...SOURCE, ARCHIVES] })
+    scene = await openScene({ source: SOURCE, config: ARCHIVES })
   })
 
   afterAll(() => scene[Symbol.asyncDispose]())
@@ -89,7 +85,7 @@ describe('archives of FX', () => {
 
   test('a hub elsewhere, of another clone, has the same archives to the byte', async () => {
     const first = await readText(scene.of('M'), INDEX)
-    await using elsewhere = await openScene({ source: [...SOURCE, ARCHIVES] })
+    await using elsewhere = await openScene({ source: SOURCE, config: ARCHIVES })
 
     const second = await readText(elsewhere.of('M'), INDEX)
     const [own, other] = await Promise.all(
@@ -140,7 +136,7 @@ test('of a name that tar cannot hold status tells, and all else is served as eve
     'refused/SKILL.md': skillOf('refused'),
     [`refused/${long.refused}`]: 'refused\n',
   }
-  await using small = await openSmall(files, { kinds: ['M'], source: [ARCHIVES] })
+  await using small = await openSmall(files, { kinds: ['M'], config: ARCHIVES })
   const peer = small.of('M')
 
   const { skills }: { skills: readonly Entry[] } = await readJson(peer, INDEX)
@@ -174,7 +170,7 @@ test('a file of the repository that has the URI of an archive is served, and no 
     'acme/refunds/SKILL.md': skillOf('refunds'),
     'acme/refunds.zip/readme.md': 'in a folder\n',
   }
-  await using small = await openSmall(files, { source: [ARCHIVES] })
+  await using small = await openSmall(files, { config: ARCHIVES })
   const [tar, zip] = ['skill://fx/acme/refunds.tar.gz', 'skill://fx/acme/refunds.zip']
 
   for (const peer of small.all) {
@@ -197,7 +193,7 @@ test('a file of the repository that has the URI of an archive is served, and no 
 
 test('who subscribed to an archive hears of it exactly when its bytes changed, of a mode too', async () => {
   const files = { 'one/SKILL.md': skillOf('one'), 'one/run.sh': '#!/bin/sh\n', 'two/SKILL.md': skillOf('two') }
-  await using small = await openSmall(files, { source: [ARCHIVES] })
+  await using small = await openSmall(files, { config: ARCHIVES })
   const [one, two, manifest] = ['skill://fx/one.zip', 'skill://fx/two.zip', 'skill://fx/one/_manifest']
   const listeners = await Promise.all(small.all.map((peer) => peer.subscribe([one, two, manifest, INDEX])))
   const before = await readBytes(small.of('M'), one)
@@ -219,7 +215,7 @@ test('who subscribed to an archive hears of it exactly when its bytes changed, o
 test('an archive of which a file is damaged is not served, and the index goes on without it', async () => {
   await using small = await openSmall(
     { 'one/SKILL.md': skillOf('one'), 'two/SKILL.md': skillOf('two') },
-    { kinds: [], source: [ARCHIVES] },
+    { kinds: [], config: ARCHIVES },
   )
   const { registry } = small.served.daemon
   const serving = small.served.daemon.parts.serving()
@@ -242,7 +238,7 @@ test('an archive of which a file is damaged is not served, and the index goes on
 })
 
 test('of many who ask for one archive at once, all have it, and it is made once', async () => {
-  await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { kinds: [], source: [ARCHIVES] })
+  await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { kinds: [], config: ARCHIVES })
   const { registry } = small.served.daemon
   const serving = small.served.daemon.parts.serving()
   let reads = 0
@@ -263,14 +259,4 @@ test('of many who ask for one archive at once, all have it, and it is made once'
   expect(later).toMatch(/^UEs/)
   expect(later).toEqual(made[0])
   expect(reads).toBe(2)
-})
-
-test('a format that is not known is refused when the configuration is read, with those that are', async () => {
-  await using folder = await temporaryFolder()
-  const file = `${folder.path}/skillsyncd.yaml`
-  await writeFile(file, 'sources: [{ id: a, url: https://git.example.com/x.git, archives: [rar] }]\n')
-
-  const reading = readConfig({ file }, processEnvironment())
-
-  await expect(reading).rejects.toThrow(/sources\[0\]\.archives\[0\].*tar\.gz.*zip/)
 })

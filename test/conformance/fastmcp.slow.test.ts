@@ -18,7 +18,10 @@ import { INDEX, openSmall, readBytes, readJson, readText, skillOf } from './smal
 let scene: Scene
 
 beforeAll(async () => {
-  scene = await openScene({ source: [...EXACT, 'exclude: [edge-size, over-*]', 'archives: [tar.gz]'] })
+  scene = await openScene({
+    source: [...EXACT, 'exclude: [edge-size, over-*]'],
+    config: ['serve: { forms: [default, archives] }'],
+  })
 })
 
 afterAll(() => scene[Symbol.asyncDispose]())
@@ -96,7 +99,7 @@ test('a manifest is there for an unlisted skill, and neither for a folder nor fo
 
 test('a file of the repository that is called _manifest is served as it is', async () => {
   const files = { 'one/SKILL.md': skillOf('one'), 'one/_manifest': 'of the repository\n' }
-  await using small = await openSmall(files, { config: ['serve: { resources: { synthetic: list } }'] })
+  await using small = await openSmall(files, { config: ['serve: { forms: [default, synthetic] }'] })
 
   for (const peer of small.all) {
     expect(await readText(peer, 'skill://fx/one/_manifest')).toBe('of the repository\n')

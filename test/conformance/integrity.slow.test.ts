@@ -105,7 +105,10 @@ describe('base64 has the standard alphabet and its padding, as strict decoders w
   beforeAll(async () => {
     const files = TELLING.map(([bytes], index) => [`telling/${index}.bin`, bytes] as const)
     const documents = { 'telling/SKILL.md': skillOf('telling') }
-    small = await openSmall({ ...documents, ...Object.fromEntries(files) }, { source: ['archives: [zip]'] })
+    small = await openSmall(
+      { ...documents, ...Object.fromEntries(files) },
+      { config: ['serve: { forms: [default, archives] }'] },
+    )
   })
   afterAll(() => small[Symbol.asyncDispose]())
 

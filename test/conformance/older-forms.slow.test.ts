@@ -189,7 +189,7 @@ test('index and skills/list are the same bytes from whoever pulled a skill and f
 })
 
 test('with the index off it is not found, and skills/list is as ever', async () => {
-  const config = ['serve: { index: { enabled: false } }']
+  const config = ['serve: { forms: [default, -index] }']
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { config })
 
   for (const peer of small.all) {
@@ -201,7 +201,7 @@ test('with the index off it is not found, and skills/list is as ever', async () 
 
 test('templates stand in the index where the operator wants them, as registered', async () => {
   const uri = 'skill://fx/{product}/SKILL.md'
-  const config = ['serve:', `  templates: [{ uri: '${uri}' }]`, '  index: { templates: include }']
+  const config = ['serve:', `  templates: ['${uri}']`, '  forms: [default, index-templates]']
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { config })
 
   for (const peer of small.all) {
@@ -216,8 +216,8 @@ test('templates stand in the index where the operator wants them, as registered'
 })
 
 test('resources/list holds every file, and what is made of the skills, where the operator wants it', async () => {
-  const source = ['archives: [zip]', 'unlisted: [hidden]']
-  const config = ['serve: { resources: { list: files, synthetic: list } }', 'limits: { listing: { entries: 3 } }']
+  const source = ['unlisted: [hidden]']
+  const config = ['serve: { forms: [default, archives, files, synthetic] }', 'limits: { listing: { entries: 3 } }']
   const files = {
     'outer/SKILL.md': skillOf('outer'),
     'outer/inner/SKILL.md': skillOf('inner'),
@@ -231,9 +231,11 @@ test('resources/list holds every file, and what is made of the skills, where the
     const resources = itemsOf(await walkPages(peer, 'resources/list'))
 
     expect(resources.map(({ uri, mimeType }) => `${uri} ${mimeType}`).toSorted()).toEqual([
+      'skill://fx/outer.tar.gz application/gzip',
       'skill://fx/outer.zip application/zip',
       'skill://fx/outer/SKILL.md text/markdown',
       'skill://fx/outer/_manifest application/json',
+      'skill://fx/outer/inner.tar.gz application/gzip',
       'skill://fx/outer/inner.zip application/zip',
       'skill://fx/outer/inner/SKILL.md text/markdown',
       'skill://fx/outer/inner/_manifest application/json',

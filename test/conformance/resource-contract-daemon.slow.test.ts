@@ -82,7 +82,7 @@ test('what is not served of a skill is no document either, and is told as it goe
     {
       kinds: ['LH'],
       source: [...CONTRACT_SOURCE, 'exclude: [drafts]', 'unlisted: [quiet]'],
-      config: ['serve: { resources: { list: files } }'],
+      config: ['serve: { forms: [default, files] }'],
     },
   )
   const peer = small.of('LH')

@@ -17,9 +17,8 @@ import { SCHEMAS, schemaOf } from './published-schemas.ts'
 
 const CONFIG = [
   'serve:',
-  '  resources: { list: files, synthetic: list }',
-  '  prompts: { skills: user-invocable }',
-  '  templates: [{ uri: "skill://fx/{skill}/SKILL.md" }]',
+  '  forms: [default, files, synthetic, skill-prompts]',
+  '  templates: ["skill://fx/{skill}/SKILL.md"]',
 ]
 
 let fixture: ContractFixture

@@ -18,7 +18,7 @@ test('each block of YAML is a configuration that is accepted, or the file of ano
 
 test.each([
   ['sources:\n  - id: team\n    url: https://git.example.com/x.git\n    evry: 5m\n', 'evry'],
-  ['serve: { tools: { enable: false } }', 'enable'],
+  ['serve: { page: { enable: false } }', 'enable'],
   ['aproval: none\nunverifiable: serve\n', 'aproval'],
   ['approval: never\n', 'approval'],
   ['publish:\n  - git: https://git.example.com/x.git\n    pack: other\n', 'publish[0].pack'],
@@ -38,7 +38,7 @@ test('each key in a sentence is there, and accepted with the value that it is gi
   expect(named.length).toBeGreaterThan(200)
   expect(wrong).toEqual([])
   expect(keyFaultsOf('limits.http.rates', keys)).toEqual(['no such key'])
-  expect(keyFaultsOf('serve.tools: { enable: false }', keys)).toEqual([expect.stringContaining('enable')])
+  expect(keyFaultsOf('serve.page: { enable: false }', keys)).toEqual([expect.stringContaining('enable')])
   expect(keyFaultsOf('update: never', keys)).toEqual([expect.stringContaining('update')])
 })
 

@@ -68,7 +68,7 @@ test('turned off there is no search_skills, and the other tools stay', async () 
   await using world = await World.create()
   const { configFile } = world.home
   const yaml = await readFile(configFile, 'utf8')
-  await writeFile(configFile, yaml.replace('serve: {', 'serve: { search: { enabled: false },'))
+  await writeFile(configFile, yaml.replace('serve: {', 'serve: { forms: [default, -search],'))
   await using mcp = await stdio([], 'legacy', world.home.env)
 
   const { result } = await mcp.call('tools/list')

@@ -176,7 +176,7 @@ async function staleWorld(wait = '1m'): Promise<World> {
   const world = await World.create(['every: 1h'])
   const { configFile } = world.home
   const yaml = await readFile(configFile, 'utf8')
-  await writeFile(configFile, yaml.replace('serve: {', `serve: { tools: { wait: ${wait} },`))
+  await writeFile(configFile, yaml.replace('serve: {', `serve: { tool_wait: ${wait},`))
   await world.synced()
   const file = join(world.home.state, 'sources/team.json')
   const record = JSON.parse(await readFile(file, 'utf8'))
@@ -204,5 +204,5 @@ async function idsSeenBy(peer: Peer): Promise<string[]> {
   return JSON.parse(result.content[0].text).map(({ id }: { readonly id: string }) => id)
 }
 
-/** The default of `serve.tools.wait`. */
+/** The default of `serve.tool_wait`. */
 const LONGEST_WAIT_MS = 2_000

@@ -11,9 +11,8 @@ import { LISTENERS, listedBy } from './listings.ts'
 
 const SETTINGS = [
   'serve:',
-  '  prompts: { skills: user-invocable }',
-  '  resources: { list: files, synthetic: list }',
-  "  templates: [{ uri: 'skill://free/{name}/SKILL.md' }]",
+  '  forms: [default, skill-prompts, archives, files, synthetic]',
+  "  templates: ['skill://free/{name}/SKILL.md']",
 ]
 
 /** Always as many: a commit that removes most skills is held. */
@@ -29,7 +28,7 @@ beforeAll(async () => {
   // The contract withholds most of what is odd, and gives lists what nothing else does.
   served = await serve(kept, {
     id: 'kept',
-    source: ['archives: [tar.gz]', 'contract: true'],
+    source: ['contract: true'],
     more: { free },
     config: SETTINGS,
   })

@@ -33,7 +33,7 @@ let peer: Peer
 beforeAll(async () => {
   repository = await Repository.create()
   await repository.commit(Object.fromEntries([...DOCUMENTS].map(([name, text]) => [`${name}/SKILL.md`, text])))
-  served = await serve(repository, { config: ['serve: { prompts: { skills: user-invocable } }'] })
+  served = await serve(repository, { config: ['serve: { forms: [default, skill-prompts] }'] })
   peer = await modernHttp(served.url)
 })
 afterAll(async () => {

@@ -38,7 +38,7 @@ let served: Served
 
 beforeAll(async () => {
   fixture = await buildContractFixture()
-  const config = ['serve:', '  resources: { list: files, synthetic: list }', '  prompts: { skills: user-invocable }']
+  const config = ['serve: { forms: [default, files, synthetic, skill-prompts] }']
   served = await serve(fixture.repository, { source: CONTRACT_SOURCE, config })
 })
 

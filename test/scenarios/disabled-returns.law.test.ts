@@ -123,8 +123,8 @@ test(
         await using repository = await Repository.create()
         await repository.commit(committed({}, FILES))
         await using served = await serve(repository, {
-          source: ['docs: more', 'brakes: { mass_deletion: follow }', 'archives: [tar.gz, zip]'],
-          config: ['serve: { index: { templates: include }, prompts: { skills: user-invocable } }'],
+          source: ['docs: more', 'brakes: { mass_deletion: follow }'],
+          config: ['serve: { forms: [default, index-templates, skill-prompts, archives] }'],
         })
         const { source } = served.config.sources[0]!
         await served.daemon.parts.decisions.disable(source.id, HOME, true)

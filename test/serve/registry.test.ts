@@ -14,7 +14,7 @@ import type { Sample } from '../sync/store/samples.ts'
 const FORMS = formsOf({
   skillPrompts: true,
   resources: { list: 'files', synthetic: 'list' },
-  archives: { team: ['zip'] },
+  archives: ['zip'],
 })
 
 test('the loop turns while a catalog is prepared, of which nothing is served or told before it is published', async () => {

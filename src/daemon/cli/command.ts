@@ -6,11 +6,10 @@ import { systemClock } from '../../base/async/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import type { Log } from '../../base/log.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
-import { FORMS, isForm } from '../config/command-line-config.ts'
-import type { SourceForm } from '../config/command-line-config.ts'
 import type { ConfigReader } from '../config/config-reader.ts'
 import type { Environment } from '../config/environment.ts'
 import { searchConfig } from '../config/find-config.ts'
+import { formFault, minusFault } from '../config/forms.ts'
 import { withPresentSources } from '../config/present-sources.ts'
 import { ConfigError } from '../config/rules/config-error.ts'
 import { runningDaemons } from '../control/running-daemons.ts'
@@ -255,11 +254,14 @@ async function skillsFoldersOf(paths: readonly string[], environment: Environmen
   return [...new Set(paths.map((path) => resolve(path)))]
 }
 
-function formsNamed(given: unknown): readonly SourceForm[] {
+/** The words of `--form`, which are added to `default`. */
+function formsNamed(given: unknown): readonly string[] {
   const named = textsOf(given).flatMap((list) => list.split(','))
-  const unknown = named.find((name) => !isForm(name))
-  if (unknown === undefined) return named.filter(isForm)
-  throw new UsageError(`--form is of ${FORMS.join(', ')}; "${unknown}" is none`)
+  for (const word of named) {
+    const fault = formFault(word) ?? minusFault(word, ['default', ...named])
+    if (fault !== undefined) throw new UsageError(`--form "${word}" ${fault}`)
+  }
+  return named
 }
 
 /** A folder that must not be read counts as present; its source reports the problem. */

@@ -1,6 +1,6 @@
 import { wrapWords } from '../../base/text/wrap-words.ts'
 import { VERSION } from '../../serve/version.ts'
-import { FORMS } from '../config/command-line-config.ts'
+import { FORMS } from '../config/forms.ts'
 import type { Command, Options } from './command.ts'
 
 /** The output of `skillsyncd --help`, in lines of at most `columns` characters. */
@@ -107,7 +107,7 @@ export const CONFIGURING: Options = {
     type: 'string',
     value: 'FORM,…',
     multiple: true,
-    help: `with --source and --skills-dir: also serve them as ${FORMS.join(', ')}`,
+    help: 'with --source and --skills-dir: these forms too, as serve.forms has them; --form=-FORM takes one away',
     offers: FORMS,
   },
 }

@@ -11,16 +11,8 @@ import type { RepositoryPlace } from './schema/pasted-address.ts'
 export interface NamedSources {
   readonly urls?: readonly string[]
   readonly folders?: readonly string[]
-  readonly forms?: readonly SourceForm[]
+  readonly forms?: readonly string[]
   readonly state?: string | undefined
-}
-
-/** The additional forms in which sources of the command line can be served. */
-export const FORMS = ['contract', 'archives', 'files', 'synthetic'] as const
-export type SourceForm = (typeof FORMS)[number]
-
-export function isForm(text: string): text is SourceForm {
-  return FORMS.some((form) => form === text)
 }
 
 /** The named sources, with ids. */
@@ -32,20 +24,9 @@ export function sourcesNamedBy({ urls = [], folders = [] }: NamedSources): reado
   return withUniqueIds<Place>(wanted).map(({ id, place }) => Object.assign({ id }, place))
 }
 
-/**
- * The file that would have them. `files` lists each file in `resources/list`; `synthetic` lists generated resources too,
- * such as the index.
- */
-export function fileOfSources(sources: readonly NamedSource[], forms: readonly SourceForm[] = []): object {
-  const ofSource = {
-    ...(forms.includes('contract') && { contract: true }),
-    ...(forms.includes('archives') && { archives: ['tar.gz', 'zip'] }),
-  }
-  const resources = {
-    ...(forms.includes('files') && { list: 'files' }),
-    ...(forms.includes('synthetic') && { synthetic: 'list' }),
-  }
-  return { sources: sources.map((source) => ({ ...source, ...ofSource })), serve: { resources } }
+/** The file that would have them, served in these forms besides the default ones. */
+export function fileOfSources(sources: readonly NamedSource[], forms: readonly string[] = []): object {
+  return { sources, serve: { forms: ['default', ...forms] } }
 }
 
 /** Identifies the address by its number, because the address itself may contain a secret. */
@@ -116,18 +97,12 @@ function idFrom(name: string): string {
   return id === '' ? 'source' : id
 }
 
-/**
- * The name of the state folder of these sources. A source under the contract is read differently: content that was stored without the contract must not be served
- * first.
- */
-export function stateNameOf(sources: readonly NamedSource[], forms: readonly SourceForm[] = []): string {
+/** The name of the state folder of these sources. */
+export function stateNameOf(sources: readonly NamedSource[]): string {
   const lines = sources
     .map((source) => `${source.id} ${'url' in source ? placeText(source) : `path ${source.path}`}\n`)
     .toSorted(comparePaths)
-  return createHash('sha256')
-    .update([...lines, ...forms.filter((form) => form === 'contract')].join(''))
-    .digest('hex')
-    .slice(0, 16)
+  return createHash('sha256').update(lines.join('')).digest('hex').slice(0, 16)
 }
 
 function placeText({ url, ref, root }: RepositoryPlace): string {

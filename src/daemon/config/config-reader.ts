@@ -105,7 +105,7 @@ export function configReader<File, Whole extends Config>({
       const read = schema.safeParse(file, READING)
       const [fault] = [...(read.error?.issues ?? []), ...ruleFaults(file, ofFeatures)]
       if (fault !== undefined || !read.success) throw refusalOfSources(fault, named)
-      const state = named.state ?? join(environment.state, 'adhoc', stateNameOf(sources, named.forms))
+      const state = named.state ?? join(environment.state, 'adhoc', stateNameOf(sources))
       return {
         ...configOf(read.data, { file: 'unused', environment, state }),
         file: undefined,

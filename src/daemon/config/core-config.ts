@@ -1,7 +1,9 @@
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { FilePlace } from './config-reader.ts'
 import type { Config } from './config.ts'
+import { formsIn } from './forms.ts'
 import { absolutePath, programOf, referenceOf } from './sections/access.ts'
 import { DEFAULTS_LIST, hostDefaultsOf } from './sections/defaults.ts'
 import { LIMITS, RETENTION_PERIOD } from './sections/limits.ts'
@@ -9,7 +11,7 @@ import { LOCK, lockOf } from './sections/lock.ts'
 import { AUDIT, PROGRAMS, STATE, STORE } from './sections/machine.ts'
 import { PACKS, packsOf } from './sections/packs.ts'
 import { serveOf } from './sections/serve.ts'
-import type { METRICS_KEYS, SERVE_KEYS } from './sections/serve.ts'
+import type { SERVE_KEYS } from './sections/serve.ts'
 import { FOLLOWED_HUB, followOf, SOURCES, sourcesOf } from './sections/sources.ts'
 import type { Settling } from './sections/sources.ts'
 
@@ -29,12 +31,16 @@ export const CORE_KEYS = {
 }
 
 type CoreFile = z.output<z.ZodObject<typeof CORE_KEYS>> & {
-  readonly serve: z.output<z.ZodObject<typeof SERVE_KEYS & typeof METRICS_KEYS>>
+  readonly serve: z.output<z.ZodObject<typeof SERVE_KEYS>>
 }
 
 /** The functions that settle the entries of a file. */
-export function settlingOf({ defaults = [] }: Pick<CoreFile, 'defaults'>, { file, environment }: FilePlace): Settling {
-  return { absolute: (path) => absolutePath(path, dirname(file), environment), defaults }
+export function settlingOf(
+  { defaults = [], serve }: Pick<CoreFile, 'defaults' | 'serve'>,
+  { file, environment }: FilePlace,
+): Settling {
+  const archives = formsIn(serve.forms).has('archives') ? ARCHIVE_FORMATS : []
+  return { absolute: (path) => absolutePath(path, dirname(file), environment), defaults, archives }
 }
 
 /** The configuration of the core in a checked file. */

@@ -24,7 +24,7 @@ export async function requestCheck(
   source: SourceId | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const timeoutMs = config.serve.tools?.waitMs ?? 0
+  const timeoutMs = config.serve.toolWaitMs
   try {
     const answer = await askRunning(config, lookRequest, source === undefined ? {} : { sources: [source] }, {
       signal,

@@ -41,7 +41,7 @@ test.each([
   },
 )
 
-const CONFIG = ['serve:', '  http: { port: 0 }', '  prompts: { skills: user-invocable }']
+const CONFIG = ['serve:', '  http: { port: 0 }', '  forms: [default, skill-prompts, archives]']
 
 const SURFACES: Readonly<Record<string, (mirror: Mirror) => Promise<string>>> = {
   get_skill: (mirror) => replyTo(mirror, 'tools/call', { name: 'get_skill', arguments: { id: 'refunds' } }),
@@ -55,7 +55,7 @@ const SURFACES: Readonly<Record<string, (mirror: Mirror) => Promise<string>>> = 
 test.each(Object.entries(SURFACES))('%s gives nothing of a refused text, and says why', async (_, ask) => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds', `BODY ${SMUGGLED}`), 'a.md': 'beside' })
-  await using mirror = await Mirror.start({ au: `${of(au)}, archives: [tar.gz]` }, { config: CONFIG })
+  await using mirror = await Mirror.start({ au: of(au) }, { config: CONFIG })
 
   const answer = await ask(mirror)
   await gone(mirror)

@@ -130,7 +130,7 @@ test.each([
   expect(mirror.findings('au')).toEqual([])
 })
 
-const CONFIG = ['serve:', '  http: { port: 0 }', '  prompts: { skills: user-invocable }']
+const CONFIG = ['serve:', '  http: { port: 0 }', '  forms: [default, skill-prompts, archives]']
 
 const WAYS: Readonly<Record<string, (mirror: Mirror) => Promise<string>>> = {
   'a read that was answered before': (mirror) => replyTo(mirror, 'resources/read', { uri: BESIDE }),
@@ -153,7 +153,7 @@ test.each(Object.entries(WAYS))(
   async (_, ask) => {
     await using au = await HostileServer.start()
     offer(au, { 'b.md': 'b' })
-    await using mirror = await Mirror.start({ au: `${of(au)}, archives: [tar.gz, zip]` }, { config: CONFIG })
+    await using mirror = await Mirror.start({ au: of(au) }, { config: CONFIG })
     const before = [await mirror.bytesOf(SERVED), await mirror.bytesOf(BESIDE)]
     await keepInCatalog(mirror)
     au.skills.setResource('skill://refunds/b.md', 'B')

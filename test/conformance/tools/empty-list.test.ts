@@ -12,7 +12,7 @@ import { exchange, modern } from '../exchange.ts'
 import { resultOf } from '../peers.ts'
 import { openSmall, skillOf } from '../small.ts'
 
-const SERVE = (wait: string): string => `serve: { tools: { wait: ${wait} } }`
+const SERVE = (wait: string): string => `serve: { tool_wait: ${wait} }`
 
 test('an empty list says that the first pull is still running', async () => {
   await using site = await Site.open(['every: 1h'], SERVE('100ms'))

@@ -93,7 +93,7 @@ describe('the prompt init-skills', () => {
 })
 
 test.each(KINDS)('turned off, the prompt is neither declared nor answered (%s)', async (kind) => {
-  await using small = await openSmall(SKILL, { kinds: [kind], config: ['serve: { prompts: { enabled: false } }'] })
+  await using small = await openSmall(SKILL, { kinds: [kind], config: ['serve: { forms: [default, -prompts] }'] })
   const peer = small.of(kind)
 
   const replies = [await peer.call('prompts/list'), await peer.call('prompts/get', { name: 'init-skills' })]

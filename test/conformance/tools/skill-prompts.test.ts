@@ -14,7 +14,7 @@ import { KINDS, expectInvalidParams, openPeer, resultOf } from '../peers.ts'
 import { openSmall, skillOf } from '../small.ts'
 import type { Small } from '../small.ts'
 
-const SWITCH = 'serve: { prompts: { skills: user-invocable } }'
+const SWITCH = 'serve: { forms: [default, skill-prompts] }'
 
 const FILES = {
   'fix/SKILL.md': front('fix', 'argument-hint: [issue]', 'Mend $ARGUMENTS.'),

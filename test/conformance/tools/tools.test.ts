@@ -204,7 +204,7 @@ describe('where a skill lies', () => {
   test('is told nobody where the operator wants it so', async () => {
     await using small = await openSmall(
       { 'alpha/SKILL.md': skillOf('alpha') },
-      { config: ['serve:', '  tools: { paths: omit }'] },
+      { config: ['serve:', '  forms: [default, -paths]'] },
     )
 
     for (const peer of small.all) {
@@ -393,8 +393,8 @@ test.each(['modern', 'legacy'] as const)(
   },
 )
 
-test('without serve.tools there are no tools, and nobody is told of any', async () => {
-  const config = ['serve:', '  tools: { enabled: false }']
+test('with -tools in serve.forms there are no tools, and nobody is told of any', async () => {
+  const config = ['serve:', '  forms: [default, -tools]']
   await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha') }, { config })
 
   for (const peer of small.all) {

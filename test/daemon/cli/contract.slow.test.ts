@@ -35,14 +35,15 @@ test('a skill with the block says what serves it, and the switch does that witho
   const offered = await readOverStdio(home, place, uri)
   const json = JSON.parse((await home.command('show', 'pdf', '--json', ...place)).stdout)
 
-  const switched = [...place, '--form', 'contract,archives']
+  const switched = [...place, '--form', 'archives']
   const served = await readOverStdio(home, switched, uri)
   const shown = await home.command('show', 'pdf', ...switched)
   const archive = await readOverStdio(home, switched, `skill://${json.source}/pdf.zip`)
   const near = await readOverStdio(home, switched, 'skill://pdf/SKILL.md')
   const wrong = [
-    await home.command('sync', ...place, '--form', 'pdf'),
-    await home.command('sync', '--form', 'contract', '--config', home.configFile),
+    await home.command('sync', ...place, '--form', 'archive'),
+    await home.command('sync', ...place, '--form=-archives'),
+    await home.command('sync', '--form', 'archives', '--config', home.configFile),
   ]
 
   expect(plain.stdout).toContain('\n  contract 1.0.0\n')
@@ -57,8 +58,9 @@ test('a skill with the block says what serves it, and the switch does that witho
     message: expect.stringContaining(`did you mean skill://${json.source}/pdf/SKILL.md?`),
     data: { candidates: [`skill://${json.source}/pdf/SKILL.md`] },
   })
-  expect(wrong.map(({ status }) => status)).toEqual([2, 2])
-  expect(wrong[0]?.stderr).toContain('--form is of contract, archives, files, synthetic; "pdf" is none')
+  expect(wrong.map(({ status }) => status)).toEqual([2, 2, 2])
+  expect(wrong[0]?.stderr).toContain('--form "archive" is not a form; did you mean `archives`?')
+  expect(wrong[1]?.stderr).toContain('--form "-archives" is not a form; did you mean `archives`?')
 })
 
 test('that nothing serves the block is said by status, why and doctor too, and is no fault', async () => {

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml, stringify } from 'yaml'
-import { sourceIdFor, type SourceForm } from '../../../src/daemon/config/command-line-config.ts'
+import { sourceIdFor } from '../../../src/daemon/config/command-line-config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { findConfig } from '../../../src/daemon/config/find-config.ts'
 import { ConfigError, type ConfigDiagnostic } from '../../../src/daemon/config/rules/config-error.ts'
@@ -71,13 +71,10 @@ test('a source needs an id and an address; all else has the defaults of the desi
     oauth: undefined,
     ttlMs: 60_000,
     instructions: undefined,
-    index: 'omit',
+    forms: new Set(['tools', 'search', 'paths', 'prompts', 'index', 'contract', 'page', 'well-known', 'metrics']),
+    needsMetrics: false,
     templates: [],
-    resources: { list: 'skills', synthetic: 'hide' },
-    contract: true,
-    tools: { paths: 'auto', waitMs: 2_000 },
-    search: true,
-    prompts: 'none',
+    toolWaitMs: 2_000,
   })
   expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
   expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
@@ -223,15 +220,13 @@ sources:
     docs: docs
     nested: as-files
     unlisted: ['internal/**']
-    archives: [tar.gz, zip]
     marketplace: true
     webhook: { provider: github, secret: { env: SKILLS_WEBHOOK_SECRET } }
 serve:
   ttl: 2m
   instructions: The skills of our team.
-  templates: [{ uri: 'skill://team/{product}/SKILL.md' }]
-  index: { templates: include }
-  resources: { list: files, synthetic: list }
+  templates: ['skill://team/{product}/SKILL.md']
+  forms: [default, index-templates, archives, files, synthetic]
   marketplace: { name: example-skills }
   oauth:
     issuer: https://login.example.com/realms/team
@@ -287,9 +282,9 @@ publish:
     quorum: 1,
   })
   expect(config.packs[1]?.include).toEqual([{ plugin: 'writing' }])
-  expect(config.serve).toMatchObject({ ttlMs: 120_000, instructions: 'The skills of our team.', index: 'include' })
+  expect(config.serve).toMatchObject({ ttlMs: 120_000, instructions: 'The skills of our team.' })
   expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
-  expect(config.serve.resources).toEqual({ list: 'files', synthetic: 'list' })
+  expect(config.serve.forms).toContain('index-templates')
   expect(config.serve.oauth).toEqual({
     issuer: 'https://login.example.com/realms/team',
     audience: 'api://skills',
@@ -330,12 +325,10 @@ test.each([
 
 test('a template that cannot give the SKILL.md of a skill is refused with the reason, and so is one that comes twice', () => {
   const withTemplates = (...uris: readonly string[]) =>
-    problems(
-      `sources: [{ id: a, url: https://x.example/y }]\nserve:\n  templates: ${JSON.stringify(uris.map((uri) => ({ uri })))}`,
-    )
+    problems(`sources: [{ id: a, url: https://x.example/y }]\nserve:\n  templates: ${JSON.stringify(uris)}`)
 
   expect(withTemplates('skill://a/{b}/c.md')).toEqual([
-    '3:22 serve.templates[0].uri: must be a template of the form skill://…/SKILL.md',
+    '3:15 serve.templates[0]: must be a template of the form skill://…/SKILL.md',
   ])
   expect(withTemplates('skill://a/{b}/SKILL.md', 'skill://a/{b}/SKILL.md')).toEqual([
     '3:14 serve.templates: must not contain a template twice',
@@ -1175,22 +1168,22 @@ test('folders named on the command line get ids that tell them apart, and a stat
 })
 
 test('sources of the command line are served in the forms that it names', () => {
-  const named = (...forms: SourceForm[]) =>
+  const named = (...forms: string[]) =>
     configOfSources({ urls: ['/srv/repo'], folders: ['/srv/skills'], forms }, ENVIRONMENT)
 
-  const [none, all] = [named(), named('contract', 'archives', 'files', 'synthetic')]
+  const [none, all] = [named(), named('archives', 'files', 'synthetic')]
 
   expect(none.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
     ['offer', []],
     ['offer', []],
   ])
   expect(all.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
-    [true, ['tar.gz', 'zip']],
-    [true, ['tar.gz', 'zip']],
+    ['offer', ['tar.gz', 'zip']],
+    ['offer', ['tar.gz', 'zip']],
   ])
-  expect(all.serve.resources).toEqual({ list: 'files', synthetic: 'list' })
-  expect(named('archives').state).toBe(none.state)
-  expect(all.state).not.toBe(none.state)
+  expect(all.serve.forms).toEqual(new Set([...none.serve.forms, 'archives', 'files', 'synthetic']))
+  expect(named('-page', 'files').serve.forms).not.toContain('page')
+  expect(all.state).toBe(none.state)
 })
 
 test('a folder is meant from the folder of the file, and is looked at every 30 seconds', () => {

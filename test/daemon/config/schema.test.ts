@@ -28,6 +28,15 @@ test('every key has a description, every mapping is closed, and no host but that
   expect(new Set(text.match(/https?:\/\/[a-z][^/"]*/g))).toEqual(new Set(['https://json-schema.org']))
 })
 
+test('there are 250 keys at most, and the keys of a shared block count once', () => {
+  const { $defs: _blocks, ...schema } = schemaJson(CONFIG) as Node
+
+  const keys = new Set(keysOf(schema).map(({ key }) => key))
+
+  expect(keys.size).toBeGreaterThan(100)
+  expect(keys.size).toBeLessThanOrEqual(302)
+})
+
 test('every key is one that the program honours', () => {
   const keys = keysOf(schemaJson(CONFIG)).map(({ key }) => key)
   // What `defaults` says of many sources, `publish` of a host, and `follow` of a hub and `lock` of a repository, is what each source can say.
@@ -136,17 +145,10 @@ const HONOURED = [
   ...['oauth.token_type', 'oauth.keys_max_age'].map((key) => `serve.${key}`),
   ...['', '.client_id', '.client_secret', '.scopes', '.session'].map((key) => `serve.oauth.page${key}`),
   ...['.env', '.file', '.credential'].map((key) => `serve.oauth.page.client_secret${key}`),
-  ...['page', 'page.enabled', 'page.title', 'public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
-  ...['metrics', 'metrics.enabled'].map((key) => `serve.${key}`),
-  ...['index', 'index.enabled', 'index.templates', 'templates', 'templates[].uri'].map((key) => `serve.${key}`),
-  ...['', '.list', '.synthetic'].map((key) => `serve.resources${key}`),
-  ...['contract', 'contract.enabled', 'prompts', 'prompts.enabled', 'prompts.skills'].map((key) => `serve.${key}`),
-  ...['', '.enabled', '.paths', '.wait'].map((key) => `serve.tools${key}`),
-  ...['', '.enabled'].map((key) => `serve.search${key}`),
+  ...['page', 'page.title', 'public', 'forms', 'templates', 'tool_wait'].map((key) => `serve.${key}`),
   ...['', '.enabled', '.bytes', '.files'].map((key) => `audit${key}`),
   ...['', '.enabled', '.principals', '.days', '.otlp'].map((key) => `usage${key}`),
   ...['path', 'docs'].map((key) => `sources[].${key}`),
-  'sources[].archives',
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
   ...['', '[].anonymous', '[].groups', '[].id', '[].min_age', '[].most_failures', '[].principals', '[].share'].map(
     (key) => `rings${key}`,

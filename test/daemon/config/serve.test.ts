@@ -77,8 +77,8 @@ test('sign-in to a page that is not served, or is public, is refused, and so are
   const oauth = (page: string): string => `oauth: { issuer: 'https://a.example', page: { client_id: a${page} } }`
 
   expect(parsed(start, oauth(''))).toMatchObject({ oauth: { page: { clientId: 'a' } } })
-  expect(parsed(start, 'page: { enabled: false }', oauth(''))).toEqual([
-    'serve.oauth.page: is for the page, which `serve.page` has disabled; remove one of the two',
+  expect(parsed(start, 'forms: [default, -page]', oauth(''))).toEqual([
+    'serve.oauth.page: is for the page, which `serve.forms` leaves out; change one of the two',
   ])
   expect(parsed(start, 'public: [well-known, page]', oauth(''))).toEqual([
     'serve.oauth.page: is for the page, which `serve.public` shows to all; remove one of the two',
@@ -88,4 +88,39 @@ test('sign-in to a page that is not served, or is public, is refused, and so are
     expect.stringMatching(/^serve\.oauth\.page\.client_secret: a secret must not be written here/),
   ])
   expect(parsed(start, oauth(', session: 24h'))).toEqual(['serve.oauth.page.session: must be 12h at most'])
+})
+
+test('the list of forms is what is served, and default stands for the usual ones', () => {
+  const formsOf = (list: string): unknown => {
+    const serve = parsed(list === '' ? 'ttl: 1m' : `forms: ${list}`)
+    return Array.isArray(serve) ? serve : [...serve.forms]
+  }
+  const usual = ['tools', 'search', 'paths', 'prompts', 'index', 'contract', 'page', 'well-known', 'metrics']
+
+  expect(formsOf('')).toEqual(usual)
+  expect(formsOf('[default]')).toEqual(usual)
+  expect(formsOf('[]')).toEqual([])
+  expect(formsOf('[tools, archives]')).toEqual(['tools', 'archives'])
+  expect(formsOf('[default, archives, -page]')).toEqual([...usual.filter((form) => form !== 'page'), 'archives'])
+  expect(formsOf('[-metrics, -page, default]')).toEqual([...usual.slice(0, 6), 'well-known'])
+  expect(parsed('forms: [default]')).toMatchObject({ needsMetrics: false })
+  expect(parsed('forms: [tools, metrics]')).toMatchObject({ needsMetrics: true })
+})
+
+test.each([
+  ['[default, well_known]', 'serve.forms[1]: is not a form; did you mean `well-known`?'],
+  ['[default, -pages]', 'serve.forms[1]: is not a form; did you mean `-page`?'],
+  ['[defaults]', 'serve.forms[0]: is not a form; did you mean `default`?'],
+  ['[default, 7]', expect.stringMatching(/^serve\.forms\[1\]: must be default, or of tools, .*\[default, -page\]$/)],
+  [
+    '[-page]',
+    'serve.forms[0]: takes away what `default` has; write [default, -page], or the list of all forms that you want',
+  ],
+  [
+    '[default, page, -page]',
+    'serve.forms[2]: takes away what `default` has; write [default, -page], or the list of all forms that you want',
+  ],
+  ['{ page: false }', 'serve.forms: must be a list'],
+])('a list of forms with a wrong word says the right one: %s', (list, why) => {
+  expect(parsed(`forms: ${list}`)).toEqual([why])
 })

@@ -77,7 +77,7 @@ test('get_skill has what was saved in SKILL.md and beside it in the answer to th
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first'), 'alpha/run.sh': 'one' })
   await desk.configure(['every: 1h'])
   const yaml = await readFile(desk.home.configFile, 'utf8')
-  await writeFile(desk.home.configFile, yaml.replace('serve: {', 'serve: { tools: { wait: 1m },'))
+  await writeFile(desk.home.configFile, yaml.replace('serve: {', 'serve: { tool_wait: 1m,'))
   await using mcp = await stdio([], 'modern', desk.home.env)
   expect((await skillIn(mcp, 'alpha')).content).toBe('first\n')
 

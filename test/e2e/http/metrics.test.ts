@@ -184,9 +184,9 @@ test('where nobody records who asked, it is counted all the same', async () => {
   expect(figures.value('skillsyncd_mcp_requests_total', { method: 'skills/list', result: 'ok' })).toBe(1)
 })
 
-test('with serve.metrics.enabled: false there is no /metrics', async () => {
+test('with -metrics in serve.forms there is no /metrics', async () => {
   await using world = await World.create()
-  await serveAs(world, 'http: { port: 0 }, metrics: { enabled: false }')
+  await serveAs(world, 'http: { port: 0 }, forms: [default, -metrics]')
   const { origin } = new URL(await world.home.start('start').line())
 
   expect((await ask(origin, '/metrics')).status).toBe(404)
@@ -199,13 +199,13 @@ test('off loopback there is no /metrics beside MCP, and who asks for one is told
   const { port } = new URL(await world.home.start('start').line())
 
   const beside = await ask(`http://127.0.0.1:${port}`, '/metrics')
-  await serveAs(world, 'http: { host: 0.0.0.0, port: 0 }, metrics: { enabled: true }')
+  await serveAs(world, 'http: { host: 0.0.0.0, port: 0 }, forms: [default, metrics]')
   const { status, stderr } = await world.home.run('start', '--state', `${world.home.path}/other`)
 
   expect(beside.status).toBe(404)
   expect(status).toBe(2)
   expect(stderr).toContain(
-    'Cannot listen on "0.0.0.0": off loopback, /metrics is at an address of its own; set serve.operations',
+    'Cannot listen on "0.0.0.0": off loopback, /metrics is at an address of its own; set serve.operations, or remove metrics from serve.forms',
   )
 })
 
@@ -296,12 +296,12 @@ test('what was counted goes on through a reload, and says of the sources that th
 test('a reload that moves the figures is refused, as all that is set up once', async () => {
   await using world = await World.create()
   await world.home.start('start').line()
-  await serveAs(world, 'http: { port: 0 }, metrics: { enabled: false }')
+  await serveAs(world, 'http: { port: 0 }, forms: [default, -metrics]')
 
   const { status, stderr } = await world.home.command('reload')
 
   expect(status).not.toBe(0)
-  expect(stderr).toContain('serve.metrics')
+  expect(stderr).toContain('metrics in serve.forms')
 })
 
 async function serveAs({ home }: World, serve: string): Promise<void> {

@@ -239,8 +239,8 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
       '.agent/pdf/SKILL.md': { link: '../none/SKILL.md' },
     })
     await house.commit({ 'pdf/SKILL.md': '---\nname: pdf\ndescription: Another\n---\n' })
-    const source = ['contract: true', 'archives: [tar.gz]']
-    await using troubled = await serve(team, { id: 'team', source, more: { house }, mayFail: true })
+    const [source, config] = [['contract: true'], ['serve: { forms: [default, archives] }']]
+    await using troubled = await serve(team, { id: 'team', source, config, more: { house }, mayFail: true })
     await writeFile(join(dirname(troubled.configFile), 'skills.lock'), '<<<<<<< ours\n')
     await troubled.sync()
     await troubled.daemon.parts.contract.diagnostics()

@@ -31,7 +31,7 @@ test('an answer fails by its content alone: the mistakes of clients are no uses,
   await repository.commit({ 'pdf/SKILL.md': '---\nname: pdf\ndescription: reads\n---\nbody\n', 'pdf/help.md': 'help' })
   const uses: CountedUse[] = []
   await using served = await serve(repository, {
-    config: ['serve: { tools: { paths: omit }, prompts: { skills: user-invocable } }'],
+    config: ['serve: { forms: [default, -paths, skill-prompts] }'],
     use: (answered) => uses.push(...[useIn(answered)].filter((use) => use !== undefined)),
   })
   await using modern = await modernHttp(served.url)

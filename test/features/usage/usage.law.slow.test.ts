@@ -103,7 +103,7 @@ async function sendBatch(url: string, session: string, calls: readonly Call[]): 
 
 const CONFIG = [
   'packs: [{ id: docs, include: [{ source: fx, path: pdf }] }]',
-  'serve: { tools: { paths: omit }, prompts: { skills: user-invocable } }',
+  'serve: { forms: [default, -paths, skill-prompts] }',
 ]
 
 test('the counts equal the audit log, line by line', { timeout: 1_800_000 }, async () => {

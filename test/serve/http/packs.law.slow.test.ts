@@ -59,10 +59,7 @@ test('what sources have in which a pack can hold nothing changes nothing of what
     return await fewAtOnce(asked, async (ask) => answerTo(ask, packed, ['alpha']))
   }
 
-  const [plain, other] = [
-    await answersFrom(''),
-    await answersFrom(', contract: true, archives: [tar.gz, zip], docs: docs'),
-  ]
+  const [plain, other] = [await answersFrom(''), await answersFrom(', contract: true, docs: docs')]
 
   expect(other).toEqual(plain)
 })

@@ -15,8 +15,7 @@ export const DOCS_OF_TEAM: DocsOwner = { source: sourceId('team'), folder: 'docs
 
 interface Options {
   readonly index?: boolean
-  /** Of every source that a test serves. */
-  readonly archives?: Readonly<Record<string, readonly ArchiveFormat[]>>
+  readonly archives?: readonly ArchiveFormat[]
   readonly spaces?: readonly string[]
   readonly resources?: Partial<Pick<FamilyOptions, 'list' | 'synthetic'>>
   /** What is asked of the sources `team` and any other; false: it is turned off. */
@@ -29,9 +28,9 @@ export interface FormsInParts extends Forms, Pick<FamilyOptions, 'index' | 'arch
 
 /** The older forms as they are if nothing is configured, but for what a test says. */
 export function formsOf(options: Options = {}): FormsInParts {
-  const { index = true, archives = {}, spaces = [], resources = {}, contract = {}, skillPrompts = false } = options
+  const { index = true, archives = [], spaces = [], resources = {}, contract = {}, skillPrompts = false } = options
   const asked = contract === false ? undefined : { ofSkills: true, docs: DOCS_OF_TEAM, ...contract }
-  const offered = new ArchiveCache(new Map(Object.entries(archives)))
+  const offered = new ArchiveCache(archives)
   const parts = {
     index: index ? new IndexDocument(offered, []) : undefined,
     archives: offered,

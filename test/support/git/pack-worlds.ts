@@ -88,7 +88,7 @@ export function yamlOf(packs: readonly Pack[]): string {
   return [
     'packs:',
     ...entries.map((entry) => `  - ${entry}`),
-    'serve: { index: { templates: include }, prompts: { skills: user-invocable } }',
+    'serve: { forms: [default, index-templates, skill-prompts, archives] }',
   ].join('\n')
 }
 

@@ -115,7 +115,7 @@ function configOf({ sources }: Catalog, yaml: string, ofFirst = `${FORMS}, docs:
   return config
 }
 
-const FORMS = ', contract: true, archives: [tar.gz, zip]'
+const FORMS = ', contract: true'
 
 function principalOf(token: string): Principal {
   const [id, named] = token.includes('~') ? token.split('~') : [token, token]

@@ -1,5 +1,6 @@
 import { isLoopbackUrl } from '../../../base/host-name.ts'
 import { isObject } from '../../../base/json-object.ts'
+import { formsIn } from '../forms.ts'
 import { isSshAddress } from '../schema/address-faults.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
@@ -153,9 +154,9 @@ function issuerFaults(issuer: unknown): Fault[] {
 function pageClientFaults(serve: Entry, oauth: Entry): Fault[] {
   if (!Object.hasOwn(oauth, 'page')) return []
   const path = ['serve', 'oauth', 'page']
-  const { page, http, public: open } = serve
-  if (isObject(page) && page['enabled'] === false)
-    return [{ path, at: 'key', message: 'is for the page, which `serve.page` has disabled; remove one of the two' }]
+  const { http, public: open } = serve
+  if (Array.isArray(serve['forms']) && !formsIn(serve['forms']).has('page'))
+    return [{ path, at: 'key', message: 'is for the page, which `serve.forms` leaves out; change one of the two' }]
   if (Array.isArray(open) && open.includes('page'))
     return [{ path, at: 'key', message: 'is for the page, which `serve.public` shows to all; remove one of the two' }]
   const publicUrl = isObject(http) ? http['public_url'] : undefined

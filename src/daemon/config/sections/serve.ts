@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
 import type { WebConfig } from '../../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient } from '../auth.ts'
+import { FORM_WORDS, formFault, formsIn, minusFault } from '../forms.ts'
 import { duration, host, line, port, prose, webUrl } from '../schema/scalars.ts'
 import { referenceOf, SECRET } from './access.ts'
 import type { Absolute } from './access.ts'
@@ -83,86 +84,21 @@ const OAUTH = z.strictObject({
   ),
 })
 
-function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {
-  const enabled = z.boolean().optional().describe('false: not offered. Default: true.')
-  return z
-    .strictObject({ enabled, ...more })
-    .optional()
-    .describe(description)
-}
-
 const SPACE = line().superRefine((template, context) => {
   const space = skillSpaceOf(template)
   if ('why' in space) context.addIssue({ code: 'custom', message: space.why })
 })
 
-const SURFACES = {
-  resources: z
-    .strictObject({
-      list: z
-        .enum(['skills', 'files'])
-        .optional()
-        .describe('The content of resources/list: each SKILL.md, or every file. Default: skills.'),
-      synthetic: z
-        .enum(['hide', 'list'])
-        .optional()
-        .describe('list: also the generated archives and manifests. Default: hide.'),
-    })
-    .optional()
-    .describe('The list of resources.'),
-  index: surface('skill://index.json, for clients of older revisions.', {
-    templates: z
-      .enum(['omit', 'include'])
-      .optional()
-      .describe('include: templates are entries of it too, which some readers refuse. Default: omit.'),
-  }),
-  templates: z
-    .array(z.strictObject({ uri: SPACE.describe('A URI template, such as skill://docs/{product}/SKILL.md.') }))
-    .refine(
-      (spaces) => new Set(spaces.map(({ uri }) => uri)).size === spaces.length,
-      'must not contain a template twice',
-    )
-    .optional()
-    .describe('Resource templates besides one for each source, for clients in which people fill them in.'),
-  contract: surface('The resource:// URI contract.', {}),
-  tools: surface('The tools list_skills, get_skill and search_skills.', {
-    paths: z
-      .enum(['auto', 'omit'])
-      .optional()
-      .describe('auto: clients over stdio get the path of a skill. Default: auto.'),
-    wait: duration()
-      .optional()
-      .describe('The time that a call waits at most for the poll of a stale source. Default: 2s.'),
-  }),
-  prompts: surface('The prompts init-skills and skills-catalog, and skills as prompts.', {
-    skills: z
-      .enum(['none', 'user-invocable'])
-      .optional()
-      .describe(
-        'user-invocable: each listed skill is a prompt too, unless it says `user-invocable: false`. Default: none.',
-      ),
-  }),
-  search: surface('The tool search_skills, beside the two of `tools`.', {}),
-  page: surface('The catalog for people, at /.', {
-    title: line(200).optional().describe('Its title. Default: Agent Skills.'),
-  }),
-  well_known: surface('/.well-known/agent-skills/, for installers.', {}),
-}
+const FORM_LIST = z
+  .array(z.enum(FORM_WORDS, { error: ({ input }) => formFault(String(input)) }))
+  .superRefine((words, context) => {
+    for (const [index, word] of words.entries()) {
+      const message = minusFault(word, words)
+      if (message !== undefined) context.addIssue({ code: 'custom', path: [index], message })
+    }
+  })
 
-/** The keys of `serve` after those of features. */
-export const METRICS_KEYS = {
-  metrics: z
-    .strictObject({
-      enabled: z
-        .boolean()
-        .optional()
-        .describe('true: the start fails if there is no address for it. Default: served where there is one.'),
-    })
-    .optional()
-    .describe('/metrics, for Prometheus: at the address of MCP on loopback, else at `operations`.'),
-}
-
-/** The keys of `serve` before those of features. */
+/** The keys of `serve`, but for those of features. */
 export const SERVE_KEYS = {
   http: HTTP.prefault({}).describe('The address that MCP clients connect to.'),
   operations: z
@@ -181,20 +117,41 @@ export const SERVE_KEYS = {
   ttl: duration({ most: '365d' })
     .prefault('1m')
     .describe('The time that clients may reuse an answer. Subscribers are notified of changes at once.'),
-  ...SURFACES,
+  forms: FORM_LIST.prefault(['default']).describe(
+    'The whole list of what is served beside the skills extension. default: all up to metrics; -FORM takes one of them away, as in [default, archives, -page]. tools: list_skills, get_skill and read_skill_file. search: the tool search_skills. paths: the tools give clients over stdio the path of a skill. prompts: init-skills and skills-catalog. index: skill://index.json, for clients of older revisions. contract: the resource:// URI contract. page: the catalog for people, at /. well-known: /.well-known/agent-skills/, for installers. metrics: /metrics, for Prometheus, at the address of MCP on loopback, else at `operations`; if it is written out, the start fails without an address for it. skill-prompts: each listed skill is a prompt too, unless it says `user-invocable: false`. index-templates: `templates` are entries of the index too, which some readers refuse. archives: each skill also as a tar.gz and a zip, for clients of older revisions. files: resources/list has every file, not each SKILL.md alone. synthetic: it has the generated archives and manifests too.',
+  ),
+  templates: z
+    .array(SPACE)
+    .refine((spaces) => new Set(spaces).size === spaces.length, 'must not contain a template twice')
+    .optional()
+    .describe(
+      'Resource templates besides one for each source, such as skill://docs/{product}/SKILL.md, for clients in which people fill them in.',
+    ),
+  tool_wait: duration()
+    .optional()
+    .describe('The time that a call of a tool waits at most for the poll of a stale source. Default: 2s.'),
+  page: z
+    .strictObject({ title: line(200).optional().describe('Its title. Default: Agent Skills.') })
+    .optional()
+    .describe('The catalog for people, at /.'),
 }
 
-type ServeEntry = z.output<z.ZodObject<typeof SERVE_KEYS & typeof METRICS_KEYS>>
+type ServeEntry = z.output<z.ZodObject<typeof SERVE_KEYS>>
 
 /** The addresses and forms in which skills are served. */
 export type ServeConfig = ReturnType<typeof serveOf>
 
 /** The server, but for what features serve. */
 export function serveOf(
-  { http, operations, ttl: ttlMs, metrics, oauth, instructions, ...entry }: ServeEntry,
+  { http, operations, ttl: ttlMs, oauth, instructions, forms: words, templates = [], ...entry }: ServeEntry,
   absolute: Absolute,
 ) {
-  const { resources, index, templates = [], contract, tools, search, prompts } = entry
+  const forms = formsIn(words)
+  const web: WebConfig = {
+    wellKnown: forms.has('well-known'),
+    page: forms.has('page') ? { title: entry.page?.title ?? 'Agent Skills' } : undefined,
+    open: new Set(entry.public),
+  }
   return {
     http: {
       host: http.host,
@@ -206,37 +163,17 @@ export function serveOf(
     },
     operations,
     ttlMs,
-    web: webOf(entry),
+    web,
     oauth: oauth && oauthOf(oauth, absolute),
-    metrics: metrics?.enabled,
+    forms,
+    needsMetrics: words.includes('metrics'),
     instructions,
-    index: index?.enabled === false ? ('off' as const) : (index?.templates ?? ('omit' as const)),
-    templates: templates.map(({ uri }) => uri),
-    resources: { list: resources?.list ?? ('skills' as const), synthetic: resources?.synthetic ?? ('hide' as const) },
-    contract: contract?.enabled !== false,
-    tools:
-      tools?.enabled === false
-        ? undefined
-        : { paths: tools?.paths ?? ('auto' as const), waitMs: tools?.wait ?? TOOL_WAIT_MS },
-    search: search?.enabled !== false,
-    prompts: prompts?.enabled === false ? ('off' as const) : (prompts?.skills ?? ('none' as const)),
+    templates,
+    toolWaitMs: forms.has('tools') ? (entry.tool_wait ?? TOOL_WAIT_MS) : 0,
   }
 }
 
 const TOOL_WAIT_MS = 2_000
-
-/** The HTTP pages and files that are served in addition to MCP. */
-function webOf({
-  public: open = [],
-  well_known: wellKnown,
-  page,
-}: Pick<ServeEntry, 'public' | 'well_known' | 'page'>): WebConfig {
-  return {
-    wellKnown: wellKnown?.enabled !== false,
-    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
-    open: new Set(open),
-  }
-}
 
 /** The issuer whose tokens are accepted in addition to ours. */
 function oauthOf(entry: NonNullable<ServeEntry['oauth']>, absolute: Absolute): OAuthConfig {

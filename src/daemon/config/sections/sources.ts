@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive-cache.ts'
+import type { ArchiveFormat } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import type { McpPlace, McpSource, Schedule, Source } from '../../../sync/model/source.ts'
 import { isVersionRange } from '../../../sync/model/tag-range.ts'
 import { isReplacement } from '../../../sync/skill/lifecycle.ts'
@@ -131,10 +131,6 @@ const SELECTION = {
     .describe(
       'The folder of the repository, not of `root`, whose Markdown files are at resource://docs/: up to 5,000 and 64 MiB. One source may have it.',
     ),
-  archives: z
-    .array(z.enum(ARCHIVE_FORMATS))
-    .optional()
-    .describe('Each skill also as one file, for clients of older revisions.'),
 }
 
 const LIFECYCLE = z
@@ -280,6 +276,8 @@ export const FOLLOWED_HUB = HUB.optional().describe(
 export interface Settling {
   readonly absolute: Absolute
   readonly defaults: readonly DefaultsEntry[]
+  /** The archive formats in which skills are served too. */
+  readonly archives: readonly ArchiveFormat[]
 }
 
 /** The enabled sources, each with the access to its host. */
@@ -317,7 +315,7 @@ function addressOf({ url, mcp, follow }: SourceEntry): string {
 }
 
 /** A source, with the access to its host. */
-function configuredOf(written: SourceEntry, { absolute, defaults }: Settling): ConfiguredSource {
+function configuredOf(written: SourceEntry, { absolute, defaults, archives }: Settling): ConfiguredSource {
   const entry = withDefaults(written, addressOf(written), defaults)
   const program = typeof entry.mcp === 'object' ? programValuesOf(entry.mcp.env, absolute) : undefined
   return {
@@ -334,7 +332,7 @@ function configuredOf(written: SourceEntry, { absolute, defaults }: Settling): C
     ...(entry.fallback !== undefined && { fallback: entry.fallback }),
     required: entry.required,
     maxAgeMs: entry.max_age,
-    archives: ARCHIVE_FORMATS.filter((format) => entry.archives?.includes(format)),
+    archives,
   }
 }
 

@@ -92,7 +92,7 @@ export class PullScheduler implements AsyncDisposable {
 
   /**
    * Checks the stale sources, or the given one even if it is fresh, because a client requests their content. Resolves
-   * when the result is served or the wait is over (default: `serve.tools.wait`). Returns the time left of that wait.
+   * when the result is served or the wait is over (default: `serve.tool_wait`). Returns the time left of that wait.
    */
   async refresh(id?: SourceId, mostMs?: number): Promise<number> {
     // Lets pending file system events of watched folders arrive first.
@@ -122,7 +122,7 @@ export class PullScheduler implements AsyncDisposable {
       sources.map(({ source }) => source),
       {
         clock,
-        waitMs: serve.tools?.waitMs ?? 0,
+        waitMs: serve.toolWaitMs,
         // A source that its server declares fresh counts as just checked.
         sinceAttemptMs: (id) => (this.#freshMs(id) > 0 ? 0 : this.#sinceAttemptMs(id)),
         hasNews: (id) => activity.hasNews(id) || this.#watches.get(id)?.isSure === false,

@@ -14,11 +14,11 @@ export function metricsPlaceOf(
   { host }: ListenAddress,
   operations: ListenAddress | undefined,
 ): MetricsPlace {
-  if (serve.metrics === false) return undefined
+  if (!serve.forms.has('metrics')) return undefined
   if (operations !== undefined) return 'operations'
   if (isLoopback(host)) return 'beside'
-  if (serve.metrics === undefined) return undefined
+  if (!serve.needsMetrics) return undefined
   throw new UsageError(
-    `Cannot listen on "${host}": off loopback, /metrics is at an address of its own; set serve.operations, or remove serve.metrics`,
+    `Cannot listen on "${host}": off loopback, /metrics is at an address of its own; set serve.operations, or remove metrics from serve.forms`,
   )
 }

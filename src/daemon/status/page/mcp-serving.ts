@@ -4,7 +4,7 @@ import type { Serving } from '../../../serve/mcp/core/methods.ts'
 import type { DocsOwner } from '../../../serve/mcp/resources/contract/contract-docs.ts'
 import { ContractForm } from '../../../serve/mcp/resources/contract/contract-form.ts'
 import type { ContractAsked } from '../../../serve/mcp/resources/contract/contract-form.ts'
-import { ArchiveCache } from '../../../serve/mcp/resources/derived/archive-cache.ts'
+import { ARCHIVE_FORMATS, ArchiveCache } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import { IndexDocument } from '../../../serve/mcp/resources/derived/index-document.ts'
 import { familiesOf } from '../../../serve/mcp/resources/families.ts'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
@@ -64,10 +64,11 @@ function packServing(parts: ServingParts, views: Views, view: ViewName): Serving
 }
 
 function registryServing({ config, reading, host, finder }: ServingParts, registry: Registry): Serving {
-  const { instructions, ttlMs, tools, prompts, search } = config.serve
+  const { instructions, ttlMs, forms: named } = config.serve
   const { listing: pages } = config.limits
   const { read } = reading
   const forms = formsOf(config)
+  const found = named.has('search') ? finder : undefined
   return {
     registry,
     ...reading,
@@ -76,46 +77,44 @@ function registryServing({ config, reading, host, finder }: ServingParts, regist
     forms,
     surfaces: [
       templateCompletion(registry, forms),
-      ...(tools === undefined
-        ? []
-        : [
-            skillTools({ registry, read, pages }, { ...host, folders: foldersIn(config) }, search ? finder : undefined),
-          ]),
-      ...(prompts === 'off' ? [] : [PROMPTS, catalogPrompt(registry)]),
+      ...(named.has('tools')
+        ? [skillTools({ registry, read, pages }, { ...host, folders: foldersIn(config) }, found)]
+        : []),
+      ...(named.has('prompts') ? [PROMPTS, catalogPrompt(registry)] : []),
       ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
     ],
-    ...(search && finder !== undefined && { finder }),
+    ...(found !== undefined && { finder: found }),
     ...(instructions !== undefined && { instructions }),
   }
 }
 
 function formsOf(config: Config): Forms {
   const { sources, serve } = config
-  const { index, templates, resources } = serve
-  const contract = serve.contract ? contractAskedOf(config) : undefined
-  const isOffered = serve.contract && sources.some(({ source }) => source.contract === 'offer')
-  const archives = new ArchiveCache(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
-  const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
-    formats.length > 0 ? [[id, formats]] : [],
-  )
-  const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
-  const hasSkills = serve.prompts === 'user-invocable'
-  // Without the switch the digest is the same as before the switch existed, so an upgrade notifies no session.
-  const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
+  const { forms, templates } = serve
+  const contract = forms.has('contract') ? contractAskedOf(config) : undefined
+  const isOffered = forms.has('contract') && sources.some(({ source }) => source.contract === 'offer')
+  const archives = new ArchiveCache(forms.has('archives') ? ARCHIVE_FORMATS : [])
+  const made = [FORMS_OF_RESOURCES.filter((form) => forms.has(form)), templates, contract]
   return {
     digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
     families: familiesOf({
-      ...resources,
-      index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
+      list: forms.has('files') ? 'files' : 'skills',
+      synthetic: forms.has('synthetic') ? 'list' : 'hide',
+      index: forms.has('index')
+        ? new IndexDocument(archives, forms.has('index-templates') ? templates : [])
+        : undefined,
       archives,
       // The configuration was validated: each template is a skill space.
       spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
       // An offer is not in the digest: the family exists from the first valid block on, and that is a change of the lists.
       contract: contract || isOffered ? new ContractForm(contract ?? { ofSkills: false, docs: undefined }) : undefined,
     }),
-    skillPrompts: hasSkills,
+    skillPrompts: forms.has('skill-prompts'),
   }
 }
+
+/** The forms of whose change each session is told, besides the contract. */
+const FORMS_OF_RESOURCES = ['index', 'index-templates', 'files', 'synthetic', 'archives', 'skill-prompts'] as const
 
 /** `undefined` if no source requires the contract, and none has docs. */
 function contractAskedOf({ sources }: Config): ContractAsked | undefined {

@@ -15,7 +15,7 @@ type GatedConfig = Config & { readonly gate: object | undefined }
 
 /** The paths of skills for clients that share this disk; `undefined` if clients must not get them. */
 export function sharedDiskOf(config: GatedConfig, store: Store): SharedDisk | undefined {
-  if (config.serve.tools?.paths === 'omit') return undefined
+  if (!config.serve.forms.has('paths')) return undefined
   const lock = new KnownLock(config)
   return {
     pathOf: async (skill) => {

@@ -53,12 +53,12 @@ test('without a key a skill with a block is at resource://, and contract: false 
 })
 
 test.each([
-  ['enabled: false', false],
-  ['enabled: true', true],
+  ['forms: [default, -contract]', false],
+  ['forms: [default]', true],
   ['', true],
-])('the family is served as serve.contract says, and without a word: { %s }', (line, isServed) => {
-  const forms = formsOf(['contract: true'], ['docs: docs'], [`serve: { contract: { ${line} } }`])
-  const without = formsOf(['contract: true'], ['docs: docs'], ['serve: { contract: { enabled: false } }'])
+])('the family is served as serve.forms says, and without a word: { %s }', (line, isServed) => {
+  const forms = formsOf(['contract: true'], ['docs: docs'], [`serve: { ${line} }`])
+  const without = formsOf(['contract: true'], ['docs: docs'], ['serve: { forms: [default, -contract] }'])
 
   expect(servedBy(forms).includes(INDEX)).toBe(isServed)
   expect(forms.digest === without.digest).toBe(!isServed)

@@ -107,7 +107,7 @@ test('where decisions cannot be read, nobody knows, and nobody is told', async (
 test('where the operator wants no path told, there is no shared disk', async () => {
   await using desk = await Desk.open()
 
-  expect(desk.disk([], ['serve: { tools: { paths: omit } }'])).toBeUndefined()
+  expect(desk.disk([], ['serve: { forms: [default, -paths] }'])).toBeUndefined()
 })
 
 /** A state folder, and a folder of skills with the skill of the tests. */

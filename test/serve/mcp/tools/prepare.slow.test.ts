@@ -75,7 +75,7 @@ test('the loop turns while the list of resources is made, which is made once for
 })
 
 test('the loop turns while the index is made of skills whose archives are known', async () => {
-  const forms = formsOf({ archives: { team: ['zip'] } })
+  const forms = formsOf({ archives: ['zip'] })
   const read = async (): Promise<Uint8Array> => Buffer.alloc(0)
   const [first, second] = [catalog(), catalog()]
 

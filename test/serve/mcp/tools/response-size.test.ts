@@ -5,7 +5,7 @@ import { formsOf } from '../../../support/clients/forms.ts'
 import { catalogOfWorld, readWorld } from '../../../support/content/contract-world.ts'
 
 const FILES = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`files/${index}.txt`, `${index}\n`]))
-const FORMS = formsOf({ archives: { team: ['tar.gz'] } })
+const FORMS = formsOf({ archives: ['tar.gz'] })
 
 test.each([
   ['the index', 'skill://index.json'],

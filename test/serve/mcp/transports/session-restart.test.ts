@@ -65,7 +65,7 @@ test('a session is told once of the index, the archives and the list when the fo
   const archive = 'skill://team/one.zip'
   const client = scene.open([URIS[0]!, archive, 'skill://index.json'])
 
-  await scene.restart(formsOf({ archives: { team: ['zip'] } }))
+  await scene.restart(formsOf({ archives: ['zip'] }))
 
   expect((await client.connect()).toSorted()).toEqual(['list_changed', 'skill://index.json', archive])
   await client.drop()

@@ -380,8 +380,8 @@ test('what is open to everybody is limited like the rest, and so is signing in',
   expect((await ask(served.http.url, '/')).status).toBe(429)
 })
 
-test('serve.page.enabled: false takes the page and its forms away', async () => {
-  await using served = await serve(repository, { config: ['serve:', '  page: { enabled: false }'] })
+test('-page in serve.forms takes the page and its forms away', async () => {
+  await using served = await serve(repository, { config: ['serve:', '  forms: [default, -page]'] })
 
   for (const path of ['/', '/login', '/logout']) expect((await ask(served.http.url, path)).status).toBe(404)
 })

@@ -26,7 +26,7 @@ describe('the page of a skill says first how it is used', () => {
     await repository.commit(FILES)
     served = await serve(repository, {
       source: ["unlisted: ['hidden/**']"],
-      config: ['serve:', '  prompts: { skills: user-invocable }'],
+      config: ['serve:', '  forms: [default, skill-prompts]'],
     })
   })
   afterAll(async () => {

@@ -243,8 +243,8 @@ test('a file or an archive that cannot be read at this moment is answered with 5
   }
 })
 
-test('serve.well_known.enabled: false takes all of it away', async () => {
-  await using closed = await serve(repository, { config: ['serve:', '  well_known: { enabled: false }'] })
+test('-well-known in serve.forms takes all of it away', async () => {
+  await using closed = await serve(repository, { config: ['serve:', '  forms: [default, -well-known]'] })
 
   for (const path of [`${FOLDER}index.json`, `${FOLDER}page/SKILL.md`]) {
     expect((await ask(closed.http.url, path)).status, path).toBe(404)

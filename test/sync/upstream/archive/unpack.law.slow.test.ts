@@ -49,7 +49,7 @@ describe('what our own server packs', () => {
   test('of a skill in a repository unpacks to its files', async () => {
     const text = skillOf('one')
     const files = { 'one/SKILL.md': text, 'one/a/b.txt': 'b', 'one/run.sh': { executable: '#!/bin/sh\n' } }
-    await using small = await openSmall(files, { source: ['archives: [tar.gz, zip]'] })
+    await using small = await openSmall(files, { config: ['serve: { forms: [default, archives] }'] })
 
     for (const form of FORMS) {
       const archive = await readBytes(small.all[0]!, `skill://fx/one.${form}`)

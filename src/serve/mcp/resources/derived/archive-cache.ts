@@ -31,7 +31,7 @@ export interface Archive {
  * files of a skill decide every byte of it.
  */
 export class ArchiveCache {
-  readonly #formats: ReadonlyMap<string, readonly ArchiveFormat[]>
+  readonly #formats: readonly ArchiveFormat[]
   /** The digests of the archives in the last index, by content key. */
   #digests: ReadonlyMap<string, string> = new Map()
   /** Archives that are being built, or wait to be built. */
@@ -39,14 +39,13 @@ export class ArchiveCache {
   readonly #making = new SerialQueue()
   readonly #digesting = new SerialQueue()
 
-  /** `formats`: the formats of each source, by its id. */
-  constructor(formats: ReadonlyMap<string, readonly ArchiveFormat[]>) {
+  /** `formats`: those that are offered; none if archives are not. */
+  constructor(formats: readonly ArchiveFormat[]) {
     this.#formats = formats
   }
 
   of(catalog: Catalog, skill: CatalogSkill): Archive[] {
-    const formats = this.#formats.get(skill.source) ?? []
-    return formats
+    return this.#formats
       .filter((format) => noArchiveReason(catalog, skill, format) === undefined)
       .map((format) => ({ uri: uriOfArchive(skill, format), format, mimeType: MIME_TYPES[format], skill }))
   }
@@ -92,7 +91,7 @@ export class ArchiveCache {
   }
 }
 
-/** Returns the reason why a skill has no archive in a format of its source. `undefined` if it has one. */
+/** Returns the reason why a skill has no archive in a format. `undefined` if it has one. */
 export function noArchiveReason(catalog: Catalog, skill: CatalogSkill, format: ArchiveFormat): string | undefined {
   const uri = uriOfArchive(skill, format)
   if (catalog.files.has(uri) || catalog.folders.has(uri)) return `a file of the repository is served as ${uri}`

@@ -17,7 +17,7 @@ test('index, manifests and archives are told exactly where their bytes are other
   await holdsForCatalogs(60, (catalogs) => {
     for (const [index, after] of catalogs.entries()) pairs.push([catalogs.at(index - 1)!, after])
   })
-  const forms = formsOf({ archives: { team: ['zip'] } })
+  const forms = formsOf({ archives: ['zip'] })
 
   for (const [before, after] of pairs) {
     const [was, is] = await Promise.all([before, after].map(textsOf))
@@ -58,7 +58,7 @@ test('an archive is told where the folder of another skill takes its URI by a ru
   const files = { 'fold/SKILL.md': skillText('fold'), 'fold.zip/inner/SKILL.md': skillText('inner') }
   const hidden = catalogOf(await surveyed(files, { unlisted: ['fold.zip/inner'] }))
   const shown = catalogOf(await surveyed(files))
-  const forms = formsOf({ archives: { team: ['zip'] } })
+  const forms = formsOf({ archives: ['zip'] })
 
   for (const [before, after] of [
     [hidden, shown],
