@@ -117,7 +117,6 @@ function fixedIn(before: WholeConfig, after: WholeConfig, isApart: boolean): str
     ['serve.oauth', before.serve.oauth, after.serve.oauth],
     ['serve.http.trusted_proxies', before.serve.http.trustedProxies, after.serve.http.trustedProxies],
     ['limits.http', before.limits.http, after.limits.http],
-    ['limits.repository', pathLimitsOf(before), pathLimitsOf(after)],
     ['audit', before.audit, after.audit],
     ['usage', before.usage, after.usage],
     ['metrics in serve.forms', metricsOf(before), metricsOf(after)],
@@ -145,11 +144,6 @@ type Pair = readonly [key: string, before: unknown, after: unknown]
 /** True if the metrics are public: also at the address for operations, which is opened once. */
 function isPublic({ serve: { web } }: WholeConfig): boolean {
   return web.open.has('metrics')
-}
-
-/** The limits that the store was opened with. */
-function pathLimitsOf({ limits: { fetch } }: WholeConfig): readonly number[] {
-  return [fetch.segmentBytes, fetch.pathBytes, fetch.depth]
 }
 
 function sourcesBetween(before: WholeConfig, after: WholeConfig): Pick<Reloaded, 'added' | 'removed' | 'changed'> {

@@ -463,14 +463,13 @@ async function storeOf(candidate: WriterCandidate, right: WriteRight): Promise<S
 
 /** A disk may have room for the lock, and none for the files beside the database. */
 async function openedStore({ config }: WriterCandidate, right: WriteRight): Promise<Store | undefined> {
-  const options = { pathLimits: config.limits.fetch }
   try {
-    if (right.refusal === undefined) return await Store.openExisting(config.state, { ...options, isWriter: true })
+    if (right.refusal === undefined) return await Store.openExisting(config.state, { isWriter: true })
   } catch (error) {
     if (!isUnwritable(error)) throw error
     right.refuse(error)
   }
-  return Store.openExisting(config.state, options)
+  return Store.openExisting(config.state)
 }
 
 async function prepare(store: Store, log: Log): Promise<void> {

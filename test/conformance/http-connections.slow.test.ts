@@ -55,7 +55,7 @@ test('a connection on which request follows request unread is closed, and the ne
 
 test('a session whose stream has just ended was not idle, however long the stream was open', async () => {
   let now = 0
-  await using daemon = await serveTidy({ config: ['limits: { http: { session_idle_timeout: 1s } }'], now: () => now })
+  await using daemon = await serveTidy({ limits: { sessions: { sessions: 10, idleMs: 1_000 } }, now: () => now })
   const { served } = daemon
   await using peer = await legacyHttp(served.url)
   const socket = await connected(served)

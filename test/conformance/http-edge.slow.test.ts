@@ -490,7 +490,7 @@ test('a client that goes away while it sends, or before it was answered, leaves 
 
 test('a request that says less than its length is ended in time, not waited for', async () => {
   await using own = await serve(repository, {
-    config: ['limits: { http: { header_timeout: 1s, request_timeout: 1s } }'],
+    limits: { headersMs: 1_000, requestMs: 1_000 },
   })
   const { headers, body } = modern('skills/list')
   const whole = head(own.http.url, headers, JSON.stringify(body))

@@ -33,7 +33,7 @@ describe('one daemon, whose configuration is as it was before each of them', () 
   })
 
   test('what is set once for a process is named, and nothing else of that configuration is applied', async () => {
-    await hub.configure(['team', 'more'], {}, ['limits: { http: { streams: 7 } }'])
+    await hub.configure(['team', 'more'], {}, ['limits: { http: { connections: 700 } }'])
 
     const refused = await hub.world.home.command('reload')
 

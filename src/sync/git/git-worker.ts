@@ -118,7 +118,7 @@ async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
 
 function largeObject(what: string, { size }: LargeObject): SyncError {
   const figure = size === undefined ? 'more bytes' : `${size} bytes`
-  const most = `what ${namedLimit('files', task.limits)} and ${namedLimit('segmentBytes', task.limits)} allow`
+  const most = `what ${namedLimit('files', task.limits)} allows`
   return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`, {
     place: LIMIT_KEYS.files,
   })

@@ -7,10 +7,10 @@ export interface PathLimits {
   readonly depth: number
 }
 
-/** The default limits. */
+/** The limits for what is read and stored. */
 export const PATH_LIMITS: PathLimits = { segmentBytes: 200, pathBytes: 1024, depth: 64 }
 
-/** Limits of the form alone, above those that any machine can configure. */
+/** Limits of the form alone, for lists of other hubs, of which one path too long withholds its own skill only. */
 export const FORM_LIMITS: PathLimits = { segmentBytes: 4_096, pathBytes: 16_384, depth: 1_024 }
 
 /**
@@ -41,6 +41,9 @@ export function formProblem(path: string, limits: PathLimits): string | undefine
   }
   return undefined
 }
+
+/** The reason why a file is too far from its repository, as a sentence about it. */
+export const TOO_FAR = `is below over ${PATH_LIMITS.depth} folders, or has a path of over ${PATH_LIMITS.pathBytes} bytes`
 
 /**
  * The reason why no skill of any source has a file with a name in this path; `undefined` if one can. Each kind of source

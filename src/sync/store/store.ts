@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { disposeOnAbort } from '../../base/async/abortable.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { PATH_LIMITS, type PathLimits } from '../skill/skill-path.ts'
 import { Checkouts } from './checkouts/checkouts.ts'
 import { DecisionStore } from './decision-store.ts'
 import { openExistingState, openState, type StateFolder } from './files/state-folder.ts'
@@ -22,7 +21,6 @@ import { SourceRecords } from './source-records.ts'
 
 /** Options that override the defaults of a store. */
 export interface StoreOptions {
-  readonly pathLimits?: PathLimits
   /** True for the one writer, which creates the database if it is absent. */
   readonly isWriter?: boolean
 }
@@ -46,17 +44,12 @@ export class Store implements Disposable {
   readonly #file: DatabaseFile
   #replaced: SyncError | undefined
 
-  private constructor(
-    folder: StateFolder,
-    file: DatabaseFile,
-    objects: SqliteObjects,
-    { pathLimits = PATH_LIMITS }: StoreOptions,
-  ) {
+  private constructor(folder: StateFolder, file: DatabaseFile, objects: SqliteObjects) {
     this.folder = folder
     this.#file = file
     this.objects = objects
     this.upstreams = new UpstreamFiles(folder)
-    this.skills = new SkillStore(objects, this.upstreams, pathLimits)
+    this.skills = new SkillStore(objects, this.upstreams)
     this.checkouts = new Checkouts(folder, this.skills)
     this.snapshots = new SnapshotStore(objects)
     this.generations = new GenerationStore(folder, objects, this.snapshots)
@@ -68,9 +61,9 @@ export class Store implements Disposable {
   }
 
   /** Opens the state folder, and creates it if it does not exist. */
-  static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
+  static async open(statePath: string): Promise<Store> {
     const folder = await openState(statePath)
-    return Store.#openAt(folder, { ...options, isWriter: true })
+    return Store.#openAt(folder, { isWriter: true })
   }
 
   /**
@@ -86,7 +79,7 @@ export class Store implements Disposable {
 
   static #openAt(folder: StateFolder, options: StoreOptions): Store {
     const file = new DatabaseFile(folder.database, options.isWriter === true)
-    return new Store(folder, file, new SqliteObjects(file), options)
+    return new Store(folder, file, new SqliteObjects(file))
   }
 
   /** Moves a damaged database aside, and opens a new one. */

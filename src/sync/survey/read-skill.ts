@@ -12,7 +12,7 @@ import type { FrontmatterLimits } from '../skill/frontmatter.ts'
 import { hiddenIn, isReadByAgents } from '../skill/hidden-unicode.ts'
 import type { HiddenText } from '../skill/hidden-unicode.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill/skill-diagnostic.ts'
-import { nameProblem } from '../skill/skill-path.ts'
+import { nameProblem, PATH_LIMITS, TOO_FAR } from '../skill/skill-path.ts'
 import { checkContract, contractFindings } from './check-contract.ts'
 import type { OmittedFiles } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
@@ -246,7 +246,7 @@ export function lfsDiagnostic(path: string): SkillDiagnostic {
 
 /** The finding for a name that is not UTF-8 or too long, at any place. */
 export function unusableDiagnostic(path: string, what: string): SkillDiagnostic {
-  const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
+  const message = `${what} here has a name that is not UTF-8, or over ${PATH_LIMITS.segmentBytes} bytes; the name is shown in part`
   return finding('path-refused', path, message)
 }
 
@@ -277,7 +277,7 @@ export function contentRefusal(
     case 'changing':
       return finding('path-refused', path, 'It changes each time it is read')
     case 'too-far':
-      return finding('path-refused', path, 'It exceeds limits.repository.depth or limits.repository.path_bytes')
+      return finding('path-refused', path, `It ${TOO_FAR}`)
     case 'special':
       return finding('path-refused', path, 'It is not a file, but a socket, a pipe or a device')
     case 'too-large':

@@ -13,6 +13,7 @@ import type { DocumentReader } from '../skill/document-reader.ts'
 import { hasYamlEscapes, hiddenInEscapes } from '../skill/hidden-unicode.ts'
 import type { HiddenText } from '../skill/hidden-unicode.ts'
 import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
+import { TOO_FAR } from '../skill/skill-path.ts'
 import { BatchResults, batchesOf, runAll } from './batch-results.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 import { READ_HERE } from './document-reading.ts'
@@ -340,7 +341,7 @@ const WHY_REFUSED: Readonly<Record<RefusedBlob['reason'], string>> = {
   forbidden: 'the permission is missing',
   unreadable: 'the disk does not give it',
   changing: 'it changes each time it is read',
-  'too-far': 'it exceeds limits.repository.depth or limits.repository.path_bytes',
+  'too-far': `it ${TOO_FAR}`,
   special: 'it is not a file',
   ignored: 'an ignore file covers it',
 }

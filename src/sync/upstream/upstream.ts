@@ -3,6 +3,7 @@ import type { ServerListing } from '../model/server-listing.ts'
 import type { ChannelSkills, KnownListSize, PublishedBy } from '../model/snapshot.ts'
 import type { SyncErrorCode } from '../model/sync-error.ts'
 import type { Proof, Tree } from '../model/tree.ts'
+import { PATH_LIMITS } from '../skill/skill-path.ts'
 
 /** The transport to one source. Every failure is a `SyncError`. */
 export type Upstream = TreeUpstream | ListingUpstream | PublishedUpstream
@@ -132,25 +133,27 @@ export const FETCH_LIMITS: FetchLimits = {
   packBytes: 2 ** 31,
   files: 100_000,
   blobBytes: 2 ** 24,
-  segmentBytes: 200,
-  pathBytes: 1024,
-  depth: 64,
+  ...PATH_LIMITS,
 }
 
-/** Formats a limit for messages: the configuration key that raises it, and its value. */
+/** Formats a limit for messages: the configuration key that raises it, if there is one, and its value. */
 export function namedLimit<Limit extends keyof FetchLimits>(limit: Limit, limits: Pick<FetchLimits, Limit>): string {
-  return `${LIMIT_KEYS[limit]} (${limits[limit]})`
+  return `${LIMIT_NAMES[limit]} (${limits[limit]})`
 }
 
-/** The keys of the configuration that raise the limits. */
-export const LIMIT_KEYS: Readonly<Record<keyof FetchLimits, string>> = {
+/** The keys of the configuration that raise limits. */
+export const LIMIT_KEYS = {
   connectMs: 'limits.fetch.connect_timeout',
   idleMs: 'limits.fetch.idle_timeout',
   totalMs: 'limits.fetch.total_timeout',
   packBytes: 'limits.repository.bytes',
   files: 'limits.repository.files',
   blobBytes: 'limits.skill.bytes',
-  segmentBytes: 'limits.repository.segment_bytes',
-  pathBytes: 'limits.repository.path_bytes',
-  depth: 'limits.repository.depth',
+} as const
+
+const LIMIT_NAMES: Readonly<Record<keyof FetchLimits, string>> = {
+  ...LIMIT_KEYS,
+  segmentBytes: 'the bytes of a name',
+  pathBytes: 'the bytes of a path',
+  depth: 'the levels of folders',
 }

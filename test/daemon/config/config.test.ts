@@ -773,7 +773,7 @@ serve:
     allowed_hosts: [hub, 'hub:8741', '[2001:db8::1]:8741']
     allowed_origins: ['https://app.example.com']
     trusted_proxies: [10.0.0.0/8, '2001:db8::/32', 192.0.2.7]
-limits: { http: { stream_bytes: 64KiB, connections_per_address: 8, rate: { requests: 600, per: 1m } } }`)
+limits: { http: { connections: 20000, connections_per_address: 8, rate: { requests: 600, per: 1m } } }`)
 
   expect(config.serve.http).toMatchObject({
     publicUrl: 'https://skills.example.com',
@@ -782,7 +782,8 @@ limits: { http: { stream_bytes: 64KiB, connections_per_address: 8, rate: { reque
     trustedProxies: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'],
   })
   expect(config.limits.http).toMatchObject({
-    streamBytes: 65_536,
+    streams: 20_000,
+    sessions: 20_000,
     connectionsPerAddress: 8,
     rate: { requests: 600, perMs: 60_000 },
   })
@@ -961,24 +962,21 @@ const NEARLY = fc.record(
   { requiredKeys: [] },
 )
 
-test.each([
-  'fetch.connect_timeout',
-  'fetch.idle_timeout',
-  'fetch.total_timeout',
-  'http.header_timeout',
-  'http.request_timeout',
-])('limits.%s is at most what a timer of this machine can measure', (key) => {
-  const [group, name] = key.split('.')
-  const withTime = (time: string) =>
-    parseConfig(
-      `sources: [{ id: team, url: 'https://a.example/x' }]\nlimits: { ${group}: { ${name}: ${time} } }\n`,
-      'skillsyncd.yaml',
-      ENVIRONMENT,
-    )
+test.each(['fetch.connect_timeout', 'fetch.idle_timeout', 'fetch.total_timeout'])(
+  'limits.%s is at most what a timer of this machine can measure',
+  (key) => {
+    const [group, name] = key.split('.')
+    const withTime = (time: string) =>
+      parseConfig(
+        `sources: [{ id: team, url: 'https://a.example/x' }]\nlimits: { ${group}: { ${name}: ${time} } }\n`,
+        'skillsyncd.yaml',
+        ENVIRONMENT,
+      )
 
-  expect(withTime('25d')).toMatchObject([{ key: `limits.${key}`, message: 'must be 24d at most' }])
-  expect(Array.isArray(withTime('24d'))).toBe(false)
-})
+    expect(withTime('25d')).toMatchObject([{ key: `limits.${key}`, message: 'must be 24d at most' }])
+    expect(Array.isArray(withTime('24d'))).toBe(false)
+  },
+)
 
 test('a file with problems is thrown as one error, a line for each', async () => {
   await using folder = await temporaryFolder()

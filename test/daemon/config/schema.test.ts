@@ -169,18 +169,14 @@ const HONOURED = [
     (key) => `lock.from.webhook${key}`,
   ),
   'limits',
-  ...['', '.bytes', '.files', '.segment_bytes', '.path_bytes', '.depth'].map((key) => `limits.repository${key}`),
+  ...['', '.bytes', '.files'].map((key) => `limits.repository${key}`),
   ...['', '.concurrency', '.concurrency_per_host'].map((key) => `limits.fetch${key}`),
   ...['connect', 'idle', 'total'].map((key) => `limits.fetch.${key}_timeout`),
   ...['', '.entries', '.bytes'].map((key) => `limits.listing${key}`),
-  ...['', '.body_bytes', '.connections', '.streams', '.sessions'].map((key) => `limits.http${key}`),
+  ...['', '.connections'].map((key) => `limits.http${key}`),
   ...['', '.files', '.bytes'].map((key) => `limits.skill${key}`),
   ...['', '.bytes'].map((key) => `limits.disk${key}`),
-  ...['', '.bytes', '.depth'].map((key) => `limits.frontmatter${key}`),
-  ...['stream_bytes', 'connections_per_address', 'rate', 'rate.requests', 'rate.per'].map(
-    (key) => `limits.http.${key}`,
-  ),
-  ...['header', 'request', 'session_idle'].map((key) => `limits.http.${key}_timeout`),
+  ...['connections_per_address', 'rate', 'rate.requests', 'rate.per'].map((key) => `limits.http.${key}`),
 ]
 
 interface Node {

@@ -47,10 +47,10 @@ test('an error with a fix of its own keeps it', () => {
 })
 
 test('a limit of the configuration is named in the fix, and one that is fixed is not', () => {
-  const place = 'limits.repository.path_bytes'
+  const place = 'limits.repository.files'
   const named = new SyncError('limit-exceeded', `Cannot take it: over ${place} (1024)`, { place })
 
-  expect(mendOf(named)).toContain('Raise `limits.repository.path_bytes`')
+  expect(mendOf(named)).toContain('Raise `limits.repository.files`')
   expect(mendOf(new SyncError('limit-exceeded', 'Cannot take it: over 3 parents'))).not.toContain('Raise')
 })
 

@@ -98,8 +98,8 @@ export function refuses(open: Open, objectFormat: ObjectFormat): void {
 
   test.each([
     ['limits.repository.files (3)', { files: 3 }],
-    ['limits.repository.depth (2)', { depth: 2 }],
-    ['limits.repository.path_bytes (8)', { pathBytes: 8 }],
+    ['the levels of folders (2)', { depth: 2 }],
+    ['the bytes of a path (8)', { pathBytes: 8 }],
   ])('more than %s is refused, and just as much is not', async (limit, limits) => {
     await using over = await Repository.create({ objectFormat })
     await over.commit({ 'a/bb/ccccc': '', 'a/bb/d': '' })

@@ -5,7 +5,7 @@ import { RETENTION } from '../../../sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
 import { bytes, shortestBytesText, count, duration, durationText } from '../schema/scalars.ts'
 
-// `limits` and `retention`: every limit of this program. Most defaults come from the module that enforces the limit.
+// `limits` and `retention`: the limits that an operator sets. Most defaults come from the module that enforces the limit.
 
 function ofBytes(fallback: number, description: string) {
   return bytes().prefault(shortestBytesText(fallback)).describe(description)
@@ -26,20 +26,10 @@ function ofCount(fallback: number, description: string) {
 
 const HTTP_LIMITS = z
   .strictObject({
-    body_bytes: ofBytes(2 ** 20, 'The body of one request.'),
-    header_timeout: ofTimer(10_000, 'The time in which a client must send its headers.'),
-    request_timeout: ofTimer(
-      30_000,
-      'The time in which a client must send its request, and the daemon serve one batch.',
-    ),
-    connections: ofCount(10_000, 'Connections at once.'),
-    streams: ofCount(10_000, 'Streams at once; above it, the client with the most loses one to the others.'),
-    sessions: ofCount(
+    connections: ofCount(
       10_000,
-      'Sessions of the 2025 era; above it, the client with the most loses its least recently used one.',
+      'Connections at once, and streams among them; above 10000 also the sessions of the 2025 era. Of streams and sessions, the client with the most loses one to the others.',
     ),
-    session_idle_timeout: ofTime(30 * 86_400_000, 'An unused session is closed after this.'),
-    stream_bytes: ofBytes(2 ** 20, 'What may wait for a slow client before its stream is closed.'),
     connections_per_address: count()
       .optional()
       .describe('Connections at once from one address; an IPv6 network of 64 bits is one. Default: no limit.'),
@@ -51,18 +41,26 @@ const HTTP_LIMITS = z
       .optional()
       .describe('Requests of a token, else of an address; above it, the answer is 429. Default: no limit.'),
   })
-  .transform((entry) => ({
-    bodyBytes: entry.body_bytes,
-    headersMs: entry.header_timeout,
-    requestMs: entry.request_timeout,
-    connections: entry.connections,
-    connectionsPerAddress: entry.connections_per_address,
-    rate: entry.rate && { requests: entry.rate.requests, perMs: entry.rate.per },
-    streams: entry.streams,
-    streamBytes: entry.stream_bytes,
-    sessions: entry.sessions,
-    sessionIdleMs: entry.session_idle_timeout,
+  .transform(({ connections, connections_per_address: connectionsPerAddress, rate }) => ({
+    ...HTTP_BOUNDS,
+    connections,
+    connectionsPerAddress,
+    rate: rate && { requests: rate.requests, perMs: rate.per },
+    streams: connections,
+    sessions: Math.max(LEAST_SESSIONS, connections),
   }))
+
+/** The bounds that no operator sets. */
+const HTTP_BOUNDS = {
+  bodyBytes: 2 ** 20,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  streamBytes: 2 ** 20,
+  sessionIdleMs: 30 * 86_400_000,
+}
+
+/** Sessions outlive the connections of their clients. */
+const LEAST_SESSIONS = 10_000
 
 export const LIMITS = z
   .strictObject({
@@ -75,20 +73,10 @@ export const LIMITS = z
       .describe(
         'One skill; above it, it is withheld, never trimmed. The defaults are what every client of the extension must support.',
       ),
-    frontmatter: z
-      .strictObject({
-        bytes: ofBytes(FRONTMATTER_LIMITS.bytes, 'Its size.'),
-        depth: ofCount(FRONTMATTER_LIMITS.depth, 'Levels of nesting.'),
-      })
-      .prefault({})
-      .describe('The frontmatter of one SKILL.md.'),
     repository: z
       .strictObject({
         bytes: ofBytes(FETCH_LIMITS.packBytes, 'One fetch over the network.'),
         files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit, below `root` and `docs` only.'),
-        segment_bytes: ofBytes(FETCH_LIMITS.segmentBytes, 'One name.'),
-        path_bytes: ofBytes(FETCH_LIMITS.pathBytes, 'One path.'),
-        depth: ofCount(FETCH_LIMITS.depth, 'Levels of folders.'),
       })
       .prefault({})
       .describe('One repository.'),
@@ -123,10 +111,11 @@ export const LIMITS = z
       .prefault({})
       .describe('The disk.'),
   })
-  .transform(({ skill, frontmatter, repository, fetch, listing, http, disk }) => ({
+  .transform(({ skill, repository, fetch, listing, http, disk }) => ({
     skill,
-    frontmatter,
+    frontmatter: FRONTMATTER_LIMITS,
     fetch: {
+      ...FETCH_LIMITS,
       connectMs: fetch.connect_timeout,
       idleMs: fetch.idle_timeout,
       totalMs: fetch.total_timeout,
@@ -134,9 +123,6 @@ export const LIMITS = z
       files: repository.files,
       // A file larger than the limit of a skill is useless.
       blobBytes: skill.bytes,
-      segmentBytes: repository.segment_bytes,
-      pathBytes: repository.path_bytes,
-      depth: repository.depth,
     },
     fetches: { concurrency: fetch.concurrency, perHost: fetch.concurrency_per_host },
     listing,

@@ -5,7 +5,7 @@ export function withinDepth(value: unknown): unknown {
   return isWithin(value, MOST_LEVELS) ? value : null
 }
 
-/** Far above `limits.frontmatter.depth`, and far below what the stack can hold. */
+/** Far above `FRONTMATTER_LIMITS.depth`, and far below what the stack can hold. */
 const MOST_LEVELS = 500
 
 function isWithin(value: unknown, levels: number): boolean {

@@ -155,4 +155,4 @@ class BatchAnswer {
 }
 
 const TOO_LARGE = "The batch's answer is too large; send this request alone"
-const TOO_LONG = 'The batch takes longer than limits.http.request_timeout; send this request alone'
+const TOO_LONG = 'The batch takes longer than a request may; send this request alone'

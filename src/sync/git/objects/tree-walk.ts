@@ -130,7 +130,7 @@ class Walk {
   #check(limit: keyof TreeLimits, value: number, path: string): void {
     if (value <= this.#limits[limit]) return
     const message = `Cannot take ${printablePath(path)}: ${value} is over ${namedLimit(limit, this.#limits)}`
-    throw new SyncError('limit-exceeded', message, { place: LIMIT_KEYS[limit] })
+    throw new SyncError('limit-exceeded', message, limit === 'files' ? { place: LIMIT_KEYS.files } : {})
   }
 }
 

@@ -1,7 +1,6 @@
 import type { SkillFile } from '../../model/skill.ts'
 import type { SourceId } from '../../model/source-id.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
-import type { PathLimits } from '../../skill/skill-path.ts'
 import type { ObjectStore } from '../objects/object-store.ts'
 import { calledOf, checkDigest, checkPath, checkStorable } from './stored-path.ts'
 import type { StoredSkill } from './stored-path.ts'
@@ -20,12 +19,10 @@ export interface FileDamage {
 export class SkillStore {
   readonly #objects: ObjectStore
   readonly #upstreams: UpstreamFiles
-  readonly #limits: PathLimits
 
-  constructor(objects: ObjectStore, upstreams: UpstreamFiles, limits: PathLimits) {
+  constructor(objects: ObjectStore, upstreams: UpstreamFiles) {
     this.#objects = objects
     this.#upstreams = upstreams
-    this.#limits = limits
   }
 
   /**
@@ -47,12 +44,12 @@ export class SkillStore {
 
   /** Throws `content-refused` unless the skill's paths lead to places below its own folder, each to another one. */
   expectStorable(skill: StoredSkill): void {
-    checkStorable(skill, this.#limits)
+    checkStorable(skill)
   }
 
   /** Returns the verified bytes of a file. Throws `Damaged` if it is damaged or gone. */
   async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
-    checkPath(skill, file.path, this.#limits)
+    checkPath(skill, file.path)
     if (skill.upstream !== undefined) return this.#fetched(skill, skill.upstream, file)
     const bytes = await this.#objects.get(file.sha256)
     if (bytes === undefined) throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)}: it is gone`)

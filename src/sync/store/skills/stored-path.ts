@@ -6,8 +6,7 @@ import type { Snapshot } from '../../model/snapshot.ts'
 import type { SourceId } from '../../model/source-id.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { isSkillName } from '../../skill/skill-name.ts'
-import { formProblem, gitFolderProblem } from '../../skill/skill-path.ts'
-import type { PathLimits } from '../../skill/skill-path.ts'
+import { formProblem, gitFolderProblem, PATH_LIMITS } from '../../skill/skill-path.ts'
 
 /** A skill version or docs folder in the store. Its checkout is `checkouts/<digest>/<folderName>/…`. */
 export interface StoredSkill {
@@ -45,17 +44,17 @@ const DIGEST = /^[0-9a-f]{64}$/
  * same checks. They are repeated here because an upstream chose these paths, and the code that opens the files must not
  * rely on the code that read the paths.
  */
-export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
+export function checkStorable(skill: StoredSkill): void {
   if (skill.files.length === 0) throw refusal(skill, 'it has no files')
-  for (const { path } of skill.files) checkPath(skill, path, limits)
+  for (const { path } of skill.files) checkPath(skill, path)
   checkDistinct(skill)
 }
 
 /** Throws `content-refused` unless the path leads to a place below the skill's own folder. */
-export function checkPath(skill: StoredSkill, path: string, limits: PathLimits): void {
+export function checkPath(skill: StoredSkill, path: string): void {
   if (!isDigest(skill.digest)) throw refusal(skill, 'its digest is not a SHA-256')
   if (!isFolderName(skill)) throw refusal(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
-  const problem = formProblem(path, limits) ?? gitFolderProblem(path)
+  const problem = formProblem(path, PATH_LIMITS) ?? gitFolderProblem(path)
   if (problem !== undefined) throw refusal(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
 }
 

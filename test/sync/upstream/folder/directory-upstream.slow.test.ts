@@ -541,7 +541,7 @@ describe('a hostile folder', () => {
 
     expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
     expect(skills[1]?.findings.map(({ message }) => message)).toEqual([
-      'It exceeds limits.repository.depth or limits.repository.path_bytes',
+      'It is below over 64 folders, or has a path of over 1024 bytes',
     ])
     expect(findings.filter(({ path, rule }) => rule !== 'path-refused' || !path.startsWith('junk/'))).toEqual([])
   })
