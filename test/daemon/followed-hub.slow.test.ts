@@ -44,7 +44,7 @@ const HISTORY: readonly (readonly [string, Content, readonly string[]])[] = [
 test.each(['a folder', 'HTTP'])(
   'a hub that is followed over %s has the same catalog here, after each change',
   async (way) => {
-    await using desk = await Desk.open(way === 'HTTP' ? 'http' : 'folder', '{ mass_deletion: follow }')
+    await using desk = await Desk.open(way === 'HTTP' ? 'http' : 'folder', 'follow')
     await desk.start()
 
     for (const [name, content, disabled] of HISTORY) {
@@ -376,7 +376,7 @@ class Desk implements AsyncDisposable {
     this.#open = open
   }
 
-  static async open(way: 'folder' | 'http' = 'folder', brakes = '{}', rest = ''): Promise<Desk> {
+  static async open(way: 'folder' | 'http' = 'folder', brakes = 'hold', rest = ''): Promise<Desk> {
     await using opening = new AsyncDisposableStack()
     const folder = opening.use(await temporaryFolder())
     const hub = opening.use(await Hub.create())

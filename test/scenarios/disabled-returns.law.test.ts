@@ -87,7 +87,7 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(HISTORIES, fc.boolean(), async (history, isRestarted) => {
-        await using desk = await Desk.open(['brakes: { mass_deletion: follow }'])
+        await using desk = await Desk.open(['brakes: follow'])
         desk.upstream = new ScriptedUpstream(FILES)
         await desk.start()
         await desk.sync()
@@ -123,7 +123,7 @@ test(
         await using repository = await Repository.create()
         await repository.commit(committed({}, FILES))
         await using served = await serve(repository, {
-          source: ['docs: more', 'brakes: { mass_deletion: follow }'],
+          source: ['docs: more', 'brakes: follow'],
           config: ['serve: { forms: [default, index-templates, skill-prompts, archives] }'],
         })
         const { source } = served.config.sources[0]!

@@ -100,7 +100,7 @@ test.each([
 )
 
 test('a branch that goes back is followed where the operator wants that', async () => {
-  await using desk = await Desk.open(['brakes: { older_commit: follow }'])
+  await using desk = await Desk.open(['brakes: follow'])
   const older = await desk.repository.commit(skills('one'))
   await desk.repository.commit(skills('two'))
   await desk.start()
@@ -171,7 +171,7 @@ test.each([{ annotated: false }, { annotated: true }])(
 )
 
 test('a tag that moved is followed where the configuration says so', async () => {
-  await using desk = await Desk.open(['ref: v1', 'brakes: { moved_tag: follow }'])
+  await using desk = await Desk.open(['ref: v1', 'brakes: follow'])
   await desk.repository.commit(skills('one'))
   await desk.repository.tag('v1')
   await desk.start()

@@ -297,7 +297,7 @@ test('a tag that is signed anew for a known commit comes for the first time', as
     desk.repository.git(...key.options, 'tag', '--force', '-s', '-m', message, 'v1', 'main')
   await scene.trust(key)
   scene.demand('tag', 'grace: 7d')
-  desk.source = [...desk.source, 'ref: v1', 'brakes: { moved_tag: follow }']
+  desk.source = [...desk.source, 'ref: v1', 'brakes: follow']
   const commit = await scene.commit(['one'])
   await tag('first')
   await desk.start()

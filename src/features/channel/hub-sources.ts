@@ -178,7 +178,7 @@ export class HubSources implements AsyncDisposable {
     for (const { source } of absent) {
       const { id, brakes } = source
       if (this.#isKept(id)) kept.push(id)
-      else if (brakes.massDeletion === 'hold' && (isMass || waitingBefore.includes(id)) && this.#skillsOf(id) > 0)
+      else if (brakes === 'hold' && (isMass || waitingBefore.includes(id)) && this.#skillsOf(id) > 0)
         waiting.push(id)
     }
     const gone = [...kept, ...waiting]

@@ -115,7 +115,8 @@ interface FollowedSource extends Selection {
   readonly update: 'auto' | 'locked' | 'review'
   /** The statements of the operator about its skills. Later ones win. */
   readonly lifecycle?: readonly LifecycleRule[]
-  readonly brakes: Brakes
+  /** Controls whether moved tags, branches that go back, and mass deletions wait for the operator. */
+  readonly brakes: 'hold' | 'follow'
   /** The interval of checks of the ref: a cron expression, or a period in milliseconds. */
   readonly schedule: Schedule
 }
@@ -124,19 +125,6 @@ interface FollowedSource extends Selection {
 export interface LifecycleRule {
   readonly include: readonly string[]
   readonly edit: LifecycleEdit
-}
-
-/** The moves that wait for the operator, and those that are followed. */
-export interface Brakes {
-  /** A tag that names another object than before. */
-  readonly movedTag: 'hold' | 'follow'
-  /**
-   * A commit without skills, if there were some. Except for a folder, also one with fewer than half of them and over
-   * five fewer.
-   */
-  readonly massDeletion: 'hold' | 'follow'
-  /** A branch that goes back to an ancestor of the served commit. */
-  readonly olderCommit: 'hold' | 'follow'
 }
 
 export type Schedule =

@@ -32,7 +32,7 @@ export async function holdOnMove(move: RefMove, relationOf: RelationOf): Promise
   if (isWanted(decision, found)) return undefined
   if (followed === undefined) return source.update === 'review' ? awaitingFirstReview(source, served, found) : undefined
   if (isSameRevision(followed, found)) return undefined
-  const tag = source.brakes.movedTag === 'hold' ? movedTag(source, followed, found) : undefined
+  const tag = source.brakes === 'hold' ? movedTag(source, followed, found) : undefined
   if (tag !== undefined) return tag
   const branch = await movedDefaultBranch(source, followed, found, relationOf)
   if (branch !== undefined) return branch

@@ -59,7 +59,7 @@ async function wentBack({
   snapshot: next,
   signal,
 }: OpenPull & SurveyedPull): Promise<SyncError | undefined> {
-  if (source.brakes.olderCommit === 'follow' || current === undefined) return undefined
+  if (source.brakes === 'follow' || current === undefined) return undefined
   // A newly configured repository has another history.
   if (current.snapshot.url !== next.url) return undefined
   const { revision: before } = current.snapshot
@@ -79,7 +79,7 @@ export function massDeletion(
   next: Snapshot,
   served?: Snapshot,
 ): SyncError | undefined {
-  if (source.brakes.massDeletion === 'follow' || earlier === undefined) return undefined
+  if (source.brakes === 'follow' || earlier === undefined) return undefined
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
   const [before, after] = [earlier.skills, offeredCount(next.skills)]

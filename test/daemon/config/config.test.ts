@@ -41,7 +41,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         backend: 'auto',
         ref: undefined,
         update: 'auto',
-        brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+        brakes: 'hold',
         root: '',
         include: ['**'],
         exclude: [],

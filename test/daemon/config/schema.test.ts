@@ -154,7 +154,7 @@ const HONOURED = [
     (key) => `rings${key}`,
   ),
   'groups',
-  ...['', '.moved_tag', '.mass_deletion', '.older_commit'].map((key) => `sources[].brakes${key}`),
+  'sources[].brakes',
   'packs',
   ...['id', 'description', 'include', 'exclude', 'budget'].map((key) => `packs[].${key}`),
   ...['client', 'characters', 'window'].map((key) => `packs[].budget.${key}`),

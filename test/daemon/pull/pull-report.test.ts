@@ -217,7 +217,7 @@ const TEAM: Source = {
   url: 'https://git.example.com/skills.git',
   ref: 'main',
   update: 'auto',
-  brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+  brakes: 'hold',
   schedule: { kind: 'every', periodMs: 300_000 },
   root: '',
   include: ['**'],

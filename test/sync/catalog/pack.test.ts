@@ -311,7 +311,7 @@ function sourceOf({ source, url }: Snapshot): Source {
     backend: 'auto',
     ref: undefined,
     update: 'auto',
-    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+    brakes: 'hold',
     schedule: { kind: 'every', periodMs: 60_000 },
   }
 }

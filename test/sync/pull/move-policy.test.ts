@@ -22,7 +22,7 @@ function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
     url: 'https://git.example.com/team.git',
     ref,
     update: 'auto',
-    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+    brakes: 'hold',
     schedule: { kind: 'every', periodMs: 1 },
     root: '',
     include: ['**'],
@@ -63,7 +63,7 @@ test('a branch that moved, and whatever comes first, is followed', async () => {
 test('a tag that moved is held, unless it is followed, approved, or another ref was asked for', async () => {
   const held = at('refs/tags/v1', A, 'v1')
   const found = at('refs/tags/v1', B, 'v1')
-  const follows = source('v1', { brakes: { movedTag: 'follow', massDeletion: 'hold', olderCommit: 'hold' } })
+  const follows = source('v1', { brakes: 'follow' })
 
   expect(await codeOf(source('v1'), held, found)).toBe('tag-moved')
   expect(await codeOf(source('v1'), held, { ...held, tag: B })).toBe('tag-moved')
@@ -139,7 +139,7 @@ test.each([
 })
 
 test('fewer skills of the same commit, of the first one, or where it is followed are no mass deletion', () => {
-  const follows = source('main', { brakes: { movedTag: 'hold', massDeletion: 'follow', olderCommit: 'hold' } })
+  const follows = source('main', { brakes: 'follow' })
 
   expect(massDeletion(source('main'), followedIn(snapshot(A, 20)), snapshot(A, 0))).toBeUndefined()
   expect(massDeletion(source('main'), undefined, snapshot(B, 0))).toBeUndefined()

@@ -130,7 +130,7 @@ export class Scene implements AsyncDisposable {
 }
 
 /** Nothing waits for a person. */
-export const FOLLOW = { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'hold' } as const
+export const FOLLOW = 'follow' as const
 
 /** A git source with all that a configuration that sets nothing would have, but for what is edited. */
 export function sourceWith(edit: Partial<GitSource>): GitSource {
@@ -145,7 +145,7 @@ export function sourceWith(edit: Partial<GitSource>): GitSource {
   const following = {
     schedule,
     update: 'auto',
-    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+    brakes: 'hold',
   } as const
   return { ...place, ...following, ...rulesWith().selection, ...edit }
 }

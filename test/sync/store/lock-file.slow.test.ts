@@ -103,7 +103,7 @@ const SOURCE: Source = {
   url: 'https://git.example.com/skills.git',
   ref: 'main',
   update: 'auto',
-  brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+  brakes: 'hold',
   schedule: { kind: 'every', periodMs: 1 },
   root: '',
   include: ['**'],

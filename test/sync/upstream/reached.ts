@@ -168,4 +168,4 @@ function sourceAt(url: string, { ref, root = '', backend = BACKENDS.get(url) ?? 
   }
 }
 
-const FOLLOWING = { update: 'auto', brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' } } as const
+const FOLLOWING = { update: 'auto', brakes: 'hold' } as const

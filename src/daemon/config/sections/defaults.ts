@@ -30,33 +30,6 @@ const POLICY = z.strictObject({
     ),
 })
 
-/** The moves that wait for an approval. */
-export const BRAKES = z
-  .strictObject({
-    moved_tag: z
-      .enum(['hold', 'follow'])
-      .optional()
-      .describe('A tag that names another commit than before. Default: hold.'),
-    mass_deletion: z
-      .enum(['hold', 'follow'])
-      .optional()
-      .describe(
-        'A commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. Default: hold.',
-      ),
-    older_commit: z
-      .enum(['hold', 'follow'])
-      .optional()
-      .describe('A branch that goes back to an earlier commit. Default: hold.'),
-  })
-  .transform(
-    ({ moved_tag: movedTag = 'hold', mass_deletion: massDeletion = 'hold', older_commit: olderCommit = 'hold' }) => ({
-      movedTag,
-      massDeletion,
-      olderCommit,
-    }),
-  )
-  .meta({ id: 'brakes' })
-
 /** The webhook of a repository. */
 export const WEBHOOK = z
   .strictObject({
@@ -81,7 +54,12 @@ export const SHARED = {
   auth: AUTH.optional().describe('The credential for the host.'),
   signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
   policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
-  brakes: BRAKES.optional().describe('The moves that wait for `skillsyncd approve`, and those that are followed.'),
+  brakes: z
+    .enum(['hold', 'follow'])
+    .optional()
+    .describe(
+      'The moves that are usually accidents: a tag that names another commit, a branch that goes back to an earlier one, and a commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. hold: each waits for `skillsyncd approve`. follow: all are followed. Default: hold.',
+    ),
   marketplace: z
     .boolean()
     .optional()

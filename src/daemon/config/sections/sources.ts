@@ -23,7 +23,7 @@ import {
 } from '../schema/scalars.ts'
 import { accessOf, bearerOf, PROGRAM, programOf, programValuesOf, proxyOf, referenceOf } from './access.ts'
 import type { Absolute } from './access.ts'
-import { BRAKES, SHARED, WEBHOOK } from './defaults.ts'
+import { SHARED, WEBHOOK } from './defaults.ts'
 import type { DefaultsEntry } from './defaults.ts'
 import { channelSourceOf, checkedFollow, FOLLOW, FOLLOW_KEYS } from './follow.ts'
 
@@ -357,7 +357,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     policy,
     ref,
     lifecycle,
-    brakes = BRAKES.parse({}),
+    brakes = 'hold',
   } = entry
   const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
   const marketplace = entry.mcp === undefined && entry.marketplace === true

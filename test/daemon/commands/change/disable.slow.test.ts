@@ -110,7 +110,7 @@ test('a name that several skills have changes none, and the error lists them', a
 })
 
 test('what was disabled without a daemon is so for the next one, through pulls and while its source does not have it', async () => {
-  await using world = await World.create(['every: 1h', 'brakes: { mass_deletion: follow }'])
+  await using world = await World.create(['every: 1h', 'brakes: follow'])
   await world.synced()
   const { home, repository } = world
   const text = skill('alpha', 'changed')

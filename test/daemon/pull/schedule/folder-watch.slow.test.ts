@@ -405,7 +405,7 @@ function sourceAt(path: string): DirectorySource {
     path,
     ref: undefined,
     update: 'auto',
-    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+    brakes: 'hold',
     schedule: { kind: 'every', periodMs: 3_600_000 },
     ...rulesWith().selection,
   }

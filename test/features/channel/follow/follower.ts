@@ -178,7 +178,7 @@ export function followedChannel({
     ref: undefined,
     schedule: { kind: 'every', periodMs: 1000 },
     update: 'auto',
-    brakes: { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'follow' },
+    brakes: 'follow',
   }
 }
 

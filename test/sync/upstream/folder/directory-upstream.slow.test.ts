@@ -963,7 +963,7 @@ class Scene implements AsyncDisposable {
       links: 'inside',
       ref: undefined,
       update: 'auto',
-      brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+      brakes: 'hold',
       schedule: { kind: 'every', periodMs: 1_000 },
       ...selection,
     }
