@@ -85,7 +85,7 @@ test('a change of one source is a change of that source alone', async () => {
 })
 
 test('a collection keeps what the next change needs of the channel', async () => {
-  await using desk = await Desk.open('http', '{}', 'retention: { generations: 1, younger_than: 1ms }')
+  await using desk = await Desk.open('http', 'hold', 'retention: { generations: 1, younger_than: 1ms }')
   await desk.publish({ ...A, ...B, ...C })
   await desk.start()
   await desk.follow()

@@ -68,7 +68,7 @@ describe('a name', () => {
       'a:b',
     ]
     const more = ['😀.md', 'ä', '\u202Etxt.exe', '%2e%2e', '%', '?', '#', '*', '"', "'", '~', '...', '__proto__', 'aux']
-    await using hub = await ReadBack.open({ source: ['policy: { hidden-unicode: note }'] })
+    await using hub = await ReadBack.open({ source: ['hidden_unicode: note'] })
 
     await hub.take({
       'odd/SKILL.md': skillText('odd'),
@@ -406,7 +406,7 @@ describe('text that nobody sees', () => {
   }
 
   test('is told with file, line, column and numbers, and never printed', async () => {
-    await using hub = await ReadBack.open({ source: ['policy: { hidden-unicode: note }'] })
+    await using hub = await ReadBack.open({ source: ['hidden_unicode: note'] })
 
     await hub.take(files)
 
@@ -440,7 +440,7 @@ describe('text that nobody sees', () => {
   })
 
   test('withholds the skill where the policy says so; a comment never does', async () => {
-    await using hub = await ReadBack.open({ source: ['policy: { hidden-unicode: withhold }'] })
+    await using hub = await ReadBack.open({ source: ['hidden_unicode: withhold'] })
 
     await hub.take(files)
 

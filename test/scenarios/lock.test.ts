@@ -558,7 +558,7 @@ async function ignoresLock({ home, git }: World, source: readonly string[] = ['e
   await home.configure({ team: [`url: ${git.origin}/team.git`, ...source] }, ['lock: ignore'])
 }
 
-const HIDDEN_NOTED = ['every: 1h', 'policy: { hidden-unicode: note }']
+const HIDDEN_NOTED = ['every: 1h', 'hidden_unicode: note']
 
 function lockFile(home: Home): string {
   return join(home.configFile, '..', 'skills.lock')

@@ -70,8 +70,8 @@ test('a required source is too old once its last answer is older than max_age, a
 test.each([
   ['every: 1h', 24],
   ['every: 12h', 48],
-  [`schedule: '0 0 * * *'`, 96],
-  [`schedule: '0 0 1 1 *'`, 4 * 365 * 24],
+  [`every: '0 0 * * *'`, 96],
+  [`every: '0 0 1 1 *'`, 4 * 365 * 24],
 ])('without max_age, a source with %s may be %i hours old', async (schedule, hours) => {
   await using world = await hubOf([schedule, 'required: true'])
   await pullNow(world.hub.daemon)

@@ -282,7 +282,7 @@ test('a machine that slept for a night polls once when it wakes, whatever it mis
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') }, more: { 'b/SKILL.md': skill('b') } })
   await using hub = await Hub.start({
     team: [world.url('team'), 'every: 1m'],
-    more: [world.url('more'), "schedule: '* * * * *'"],
+    more: [world.url('more'), "every: '* * * * *'"],
   })
   hub.daemon.poll()
   await hub.pass(5 * MINUTE)

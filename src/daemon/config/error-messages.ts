@@ -84,7 +84,8 @@ function suggestion(key: string, known: readonly string[]): string {
 const SYNONYMS: Readonly<Record<string, string>> = {
   branch: 'ref',
   commit: 'ref',
-  cron: 'schedule',
+  cron: 'every',
+  schedule: 'every',
   git: 'url',
   interval: 'every',
   name: 'id',

@@ -178,8 +178,7 @@ export class HubSources implements AsyncDisposable {
     for (const { source } of absent) {
       const { id, brakes } = source
       if (this.#isKept(id)) kept.push(id)
-      else if (brakes === 'hold' && (isMass || waitingBefore.includes(id)) && this.#skillsOf(id) > 0)
-        waiting.push(id)
+      else if (brakes === 'hold' && (isMass || waitingBefore.includes(id)) && this.#skillsOf(id) > 0) waiting.push(id)
     }
     const gone = [...kept, ...waiting]
     return { sources: [...ofHub, ...gone], gone, waiting }

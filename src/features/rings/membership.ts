@@ -3,23 +3,17 @@ import { hash } from 'node:crypto'
 /** A ring, as the operator chose its members. */
 export interface RingMembers {
   readonly id: string
-  /** The names of principals, each with the group that it comes from. */
-  readonly named: ReadonlyMap<string, NamedMember>
+  /** The names of principals. */
+  readonly named: ReadonlySet<string>
   /** The share of the principals that no ring names, from 0 to 1. The last ring has the rest, whatever its share. */
   readonly share: number
   /** True for the ring of requests without a token, and of clients of standard input and output. */
   readonly isAnonymous: boolean
 }
 
-/** A principal that a ring names: by itself, or through a group. */
-export interface NamedMember {
-  readonly group: string | undefined
-}
-
 /** The ring of a principal, and the reason for it. */
 export type Membership = { readonly ring: string } & (
   | { readonly by: 'name' }
-  | { readonly by: 'group'; readonly group: string }
   /** `fraction`: the place of the principal among all, from 0 to 1. */
   | { readonly by: 'share' | 'rest'; readonly fraction: number }
   | { readonly by: 'no-token' }
@@ -41,9 +35,7 @@ export function membershipOf(rings: readonly RingMembers[], principal: RingPrinc
   const last = rings.at(-1)?.id ?? ''
   if (principal === undefined) return { ring: rings.find(({ isAnonymous }) => isAnonymous)?.id ?? last, by: 'no-token' }
   for (const { id: ring, named } of rings) {
-    const member = principal.names.map((name) => named.get(name)).find((found) => found !== undefined)
-    if (member === undefined) continue
-    return member.group === undefined ? { ring, by: 'name' } : { ring, by: 'group', group: member.group }
+    if (principal.names.some((name) => named.has(name))) return { ring, by: 'name' }
   }
   const fraction = fractionOf(principal.key)
   let end = 0

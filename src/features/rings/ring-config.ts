@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isObject } from '../../base/json-object.ts'
 import { keyText } from '../../daemon/config/rules/config-error.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
-import { duplicateIds, entriesAt, valueAt } from '../../daemon/config/rules/entries.ts'
+import { duplicateIds, entriesAt } from '../../daemon/config/rules/entries.ts'
 import { duration, id, line, percent, percentOf } from '../../daemon/config/schema/scalars.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { RingRule } from '../../sync/pull/rings/promotion.ts'
@@ -13,7 +13,6 @@ const PRINCIPAL = line(200)
 
 const RING = z.strictObject({
   id: id().describe('The name of the ring.'),
-  groups: z.array(id()).optional().describe('Groups whose principals are in this ring.'),
   principals: z
     .array(PRINCIPAL)
     .optional()
@@ -35,10 +34,6 @@ const RING = z.strictObject({
 
 /** The keys of rings. */
 export const RING_KEYS = {
-  groups: z
-    .record(id(), z.array(PRINCIPAL))
-    .optional()
-    .describe('Named lists of principals for `rings`, each by the name of its token or its id.'),
   rings: z
     .array(RING)
     .min(2)
@@ -50,7 +45,6 @@ export const RING_KEYS = {
 /** A ring of the configuration, with its members as the operator wrote them. */
 export interface RingConfig extends RingRule {
   readonly principals: readonly string[]
-  readonly groups: readonly RingGroup[]
   /** The share of the principals that no ring names, from 0 to 1. */
   readonly share: number
   readonly isAnonymous: boolean
@@ -67,19 +61,12 @@ export interface RingSettings {
 /** The configuration of a hub, with its rings and its channel. */
 export type RingHubConfig = RingSettings & ChannelSettings & ServedConfig
 
-/** A group of a ring, with its principals. */
-export interface RingGroup {
-  readonly id: string
-  readonly principals: readonly string[]
-}
-
 /** The rings of a checked file. */
-export function ringsOf({ rings = [], groups = {} }: z.output<z.ZodObject<typeof RING_KEYS>>): readonly RingConfig[] {
+export function ringsOf({ rings = [] }: z.output<z.ZodObject<typeof RING_KEYS>>): readonly RingConfig[] {
   return rings.map((ring) => ({
     id: ring.id,
     minAgeMs: ring.min_age ?? 0,
     principals: ring.principals ?? [],
-    groups: (ring.groups ?? []).map((id) => ({ id, principals: groups[id] ?? [] })),
     share: ring.share ?? 0,
     isAnonymous: ring.anonymous === true,
     mostFailures: ring.most_failures ?? MOST_FAILURES,
@@ -92,8 +79,6 @@ const MOST_FAILURES = 0.05
 /** Finds the faults between rings: a principal that two of them name, shares over 100 %, an age of the first one. */
 export function ringFaults(value: unknown): Fault[] {
   const rings = entriesAt(value, 'rings')
-  const named = valueAt(value, 'groups')
-  const groups = isObject(named) ? named : {}
   const last = rings.length - 1
   const shares = rings.map((ring) => (isObject(ring) ? (percentOf(String(ring['share'])) ?? 0) : 0))
   const sum = shares.reduce((total, share) => total + share, 0)
@@ -102,20 +87,15 @@ export function ringFaults(value: unknown): Fault[] {
     ...(sum > 1 + ROUNDING
       ? [{ path: ['rings'], message: `has shares of ${Math.round(sum * 10_000) / 100}% together; 100% is the most` }]
       : []),
-    ...rings.flatMap((ring, index): Fault[] => (isObject(ring) ? ringFaultsAt(ring, index, last, groups) : [])),
-    ...doubleFaults(rings, groups),
+    ...rings.flatMap((ring, index): Fault[] => (isObject(ring) ? ringFaultsAt(ring, index, last) : [])),
+    ...doubleFaults(rings),
   ]
 }
 
 /** The shares are fractions of two digits each. */
 const ROUNDING = 1e-9
 
-function ringFaultsAt(
-  ring: Readonly<Record<string, unknown>>,
-  index: number,
-  last: number,
-  groups: Readonly<Record<string, unknown>>,
-): Fault[] {
+function ringFaultsAt(ring: Readonly<Record<string, unknown>>, index: number, last: number): Fault[] {
   const path = ['rings', index]
   const faults: Fault[] = []
   if (index === 0 && ring['min_age'] !== undefined)
@@ -128,19 +108,16 @@ function ringFaultsAt(
     })
   if (index === last && ring['share'] !== undefined)
     faults.push({ path: [...path, 'share'], at: 'key', message: 'is not for the last ring: it has the rest' })
-  for (const [at, group] of listIn(ring, 'groups').entries())
-    if (!Object.hasOwn(groups, group))
-      faults.push({ path: [...path, 'groups', at], message: 'must be the name of a group in `groups`' })
   return faults
 }
 
 /** Finds principals that two rings name, and a second ring for clients without a token. */
-function doubleFaults(rings: readonly unknown[], groups: Readonly<Record<string, unknown>>): Fault[] {
+function doubleFaults(rings: readonly unknown[]): Fault[] {
   const first = new Map<string, number>()
   const faults: Fault[] = []
   for (const [index, ring] of rings.entries()) {
     if (!isObject(ring)) continue
-    const named = [...listIn(ring, 'principals'), ...listIn(ring, 'groups').flatMap((group) => listIn(groups, group))]
+    const named = entriesAt(ring, 'principals').filter((one) => typeof one === 'string')
     const isAnonymous = ring['anonymous'] === true ? ['clients without a token'] : []
     for (const who of new Set([...named.map((name) => JSON.stringify(name)), ...isAnonymous])) {
       const earlier = first.get(who)
@@ -149,9 +126,4 @@ function doubleFaults(rings: readonly unknown[], groups: Readonly<Record<string,
     }
   }
   return faults
-}
-
-function listIn(value: Readonly<Record<string, unknown>>, key: string): readonly string[] {
-  const list = Object.hasOwn(value, key) ? value[key] : undefined
-  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
 }

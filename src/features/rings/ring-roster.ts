@@ -1,6 +1,6 @@
 import type { RingRoster } from '../../serve/view.ts'
 import { membershipOf } from './membership.ts'
-import type { Membership, NamedMember, RingMembers, RingPrincipal } from './membership.ts'
+import type { Membership, RingMembers, RingPrincipal } from './membership.ts'
 import type { RingHubConfig } from './ring-config.ts'
 import type { RingConfig } from './ring-config.ts'
 
@@ -17,11 +17,8 @@ export function memberships(rings: readonly RingConfig[]): (principal: string | 
   return (principal) => membershipOf(members, principal === undefined ? undefined : ringPrincipalOf(principal))
 }
 
-function membersIn({ id, principals, groups, share, isAnonymous }: RingConfig): RingMembers {
-  const named = new Map<string, NamedMember>()
-  for (const group of groups) for (const name of group.principals) named.set(name, { group: group.id })
-  for (const name of principals) named.set(name, { group: undefined })
-  return { id, named, share, isAnonymous }
+function membersIn({ id, principals, share, isAnonymous }: RingConfig): RingMembers {
+  return { id, named: new Set(principals), share, isAnonymous }
 }
 
 /** The id of the principal that a person names: a whole id, or the name of a token, which then has no digest. */

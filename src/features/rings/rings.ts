@@ -129,8 +129,6 @@ function reasonText(member: Membership): string {
   switch (member.by) {
     case 'name':
       return 'which names it'
-    case 'group':
-      return `by the group "${member.group}"`
     case 'share':
       return `by its share: its place is ${percentText(member.fraction)}`
     case 'rest':

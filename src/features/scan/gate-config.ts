@@ -5,8 +5,8 @@ import type { FixedAccess, SecretReference } from '../../daemon/config/auth.ts'
 import { authMisuse } from '../../daemon/config/rules/auth-rules.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
 import { valueAt } from '../../daemon/config/rules/entries.ts'
-import { cron, duration, line, path, webUrl } from '../../daemon/config/schema/scalars.ts'
-import { fixedAccessOf, GATE_AUTH, PROGRAM, referenceOf } from '../../daemon/config/sections/access.ts'
+import { duration, line, path, times, webUrl } from '../../daemon/config/schema/scalars.ts'
+import { AUTH, fixedAccessOf, PROGRAM, referenceOf } from '../../daemon/config/sections/access.ts'
 import type { Absolute } from '../../daemon/config/sections/access.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { Schedule } from '../../sync/model/source.ts'
@@ -20,29 +20,25 @@ const SARIF = z.strictObject({
   hold: SCAN_LEVEL.describe('The least level of a result for which the commit waits. Default: warning.'),
 })
 
-const RESCAN = z
-  .strictObject({
-    schedule: cron().optional().describe('In place of `every`: a cron expression, in the time zone of the daemon.'),
-    every: duration({ least: '1m', most: '365d' }).optional().describe('The time between two scans of everything.'),
-    on_finding: z
-      .enum(['withhold', 'alert'])
-      .optional()
-      .describe(
-        'A served skill with a result of level `sarif.refuse`: it goes out of service, or is only reported. Default: withhold.',
-      ),
-    most_withheld: z
-      .int()
-      .min(1)
-      .max(100)
-      .optional()
-      .describe(
-        'The percentage of the skills that scans may take out of service; above it, an operator decides. Default: 10.',
-      ),
-  })
-  .refine((value) => value.schedule === undefined || value.every === undefined, {
-    error: 'is used together with `schedule`; write one of them',
-    path: ['every'],
-  })
+const RESCAN = z.strictObject({
+  every: times({ least: '1m', most: '365d' })
+    .optional()
+    .describe('The time between two scans of everything, or their times as a cron expression.'),
+  on_finding: z
+    .enum(['withhold', 'alert'])
+    .optional()
+    .describe(
+      'A served skill with a result of level `sarif.refuse`: it goes out of service, or is only reported. Default: withhold.',
+    ),
+  most_withheld: z
+    .int()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      'The percentage of the skills that scans may take out of service; above it, an operator decides. Default: 10.',
+    ),
+})
 
 const GATE = z
   .strictObject({
@@ -70,7 +66,7 @@ const GATE = z
       .describe('The arguments with which it prints its version. Another output ends the use of earlier scans.'),
     rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
     url: webUrl().optional().describe('In place of `command`: the address that gets the candidate, as a POST.'),
-    auth: GATE_AUTH.optional().describe('The credential for that address.'),
+    auth: AUTH.optional().describe('The credential for that address.'),
     timeout: duration().optional().describe('The time limit. Default: 10s.'),
     on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
   })
@@ -193,17 +189,12 @@ function programOf(entry: GateEntry, absolute: Absolute): GateProgram | GateScan
   }
 }
 
-function rescanOf({ schedule, every, on_finding, most_withheld }: NonNullable<GateEntry['rescan']>): RescanRules {
+function rescanOf({ every, on_finding, most_withheld }: NonNullable<GateEntry['rescan']>): RescanRules {
   return {
-    schedule: scheduleIn(schedule, every),
+    schedule: every,
     onFinding: on_finding ?? 'withhold',
     mostWithheld: most_withheld ?? 10,
   }
-}
-
-function scheduleIn(expression: string | undefined, periodMs: number | undefined): Schedule | undefined {
-  if (expression !== undefined) return { kind: 'cron', expression }
-  return periodMs === undefined ? undefined : { kind: 'every', periodMs }
 }
 
 function addressOf(url: string, auth: GateEntry['auth'], absolute: Absolute): GateAddress {
@@ -234,10 +225,19 @@ export function gateFaults(value: unknown): Fault[] {
     at: 'key',
     message: 'goes with `scanner` or `sarif` alone',
   }))
-  const faults = [...misplaced, ...unscanned]
+  const auth = valueAt(gate, 'auth')
+  const ofGit = OF_GIT.filter((key) => isObject(auth) && Object.hasOwn(auth, key)).map((key): Fault => ({
+    path: ['gate', 'auth', key],
+    at: 'key',
+    message: 'is for git hosts; write `token`, `basic` or `header`',
+  }))
+  const faults = [...misplaced, ...unscanned, ...ofGit]
   const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
+
+/** The credentials that no gate takes. */
+const OF_GIT = ['ssh', 'github_app', 'helper'] as const
 
 /** The keys of a gate that only a scanner has. */
 const OF_SCANNERS = ['rules', 'version_args', 'rescan'] as const

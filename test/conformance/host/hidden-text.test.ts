@@ -97,7 +97,7 @@ test.each([
   await using au = await HostileServer.start()
   const text = skill('refunds', `body ${hidden}`)
   au.skills.set(URI, { 'SKILL.md': text })
-  await using mirror = await Mirror.start({ au: `${of(au)}, policy: { hidden-unicode: ${policy} }` })
+  await using mirror = await Mirror.start({ au: `${of(au)}, hidden_unicode: ${policy}` })
 
   const got = await mirror.bytesOf(SERVED)
   while (mirror.findings('au').length < 1) await mirror.pull()
@@ -140,7 +140,7 @@ test('what was refused stays so when the server lists it anew, and after a resta
 test('a file that an earlier version kept unread is judged before it is given', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds', SMUGGLED) })
-  await using lenient = await Mirror.start({ au: `${of(au)}, policy: { hidden-unicode: note }` })
+  await using lenient = await Mirror.start({ au: `${of(au)}, hidden_unicode: note` })
   await lenient.read(SERVED)
   await lenient.stop()
   await rm(`${lenient.state}/upstreams/au/texts.json`, { force: true })
@@ -159,7 +159,7 @@ test.each(['held', 'broken'])(
   async (state) => {
     await using au = await HostileServer.start()
     au.skills.set(URI, { 'SKILL.md': skill('refunds', SMUGGLED) })
-    await using first = await Mirror.start({ au: `${of(au)}, policy: { hidden-unicode: note }` })
+    await using first = await Mirror.start({ au: `${of(au)}, hidden_unicode: note` })
     await first.read(SERVED)
     await first.stop()
     // As if the process had ended between what it found and what it served of it.

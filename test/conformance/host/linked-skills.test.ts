@@ -52,7 +52,7 @@ test('a hidden character in any file keeps the skill out of the folder', async (
   au.skills.set(URI, { 'SKILL.md': skill('refunds', 'first'), 'notes.md': 'text \u{e0041}\u{e0042} text' })
   au.skills.set('skill://plain/SKILL.md', { 'SKILL.md': skill('plain', 'first') })
 
-  await using desk = await Desk.start(au, 'approval: none, policy: { hidden-unicode: withhold }')
+  await using desk = await Desk.start(au, 'approval: none, hidden_unicode: withhold')
 
   expect(await desk.names()).toEqual(['plain'])
 })

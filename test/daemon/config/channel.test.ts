@@ -177,7 +177,7 @@ test.each([
   ['on_broken: refuse', 'the hub of a channel has decided it'],
   ['contract: true', 'the hub of a channel has decided it'],
   ["unlisted: ['a/**']", 'the hub of a channel has decided it'],
-  ['policy: { hidden-unicode: withhold }', 'the hub of a channel has decided it'],
+  ['hidden_unicode: withhold', 'the hub of a channel has decided it'],
   ['approval: none', 'it is about skills of another server'],
 ])('beside `follow`, %s is refused: %s', (key, message) => {
   expect(problems(following(`url: 'https://c.example/', key: '${KEY}'`, key)).join('\n')).toContain(message)
@@ -238,7 +238,6 @@ test.each([
   [[`follow: { ${FOLLOW} }`, HUB], 'follow: is used together with `sources`'],
   [['state: state'], 'sources: is missing'],
   [[`follow: { ${FOLLOW}, path: x }`], 'follow: needs exactly one of `url`, `path`'],
-  [[`follow: { ${FOLLOW}, every: 1m, schedule: '0 * * * *' }`], 'follow.every: is used together with `schedule`'],
   [[`follow: { ${FOLLOW}, include: ['a/**'] }`], 'follow.include'],
   [[`follow: { path: x, key: '${KEY}', auth: { token: { env: T } } }`], 'follow.auth: is only for the address'],
   [

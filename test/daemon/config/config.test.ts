@@ -233,7 +233,6 @@ serve:
     audience: api://skills
     scopes: [skills.read]
     token_type: at+jwt
-    keys_max_age: 12h
     page:
       client_id: skills-page
       client_secret: { env: SKILLS_PAGE_SECRET }
@@ -290,7 +289,7 @@ publish:
     audience: 'api://skills',
     scopes: ['skills.read'],
     tokenType: 'at+jwt',
-    keysMaxAgeMs: 43_200_000,
+    keysMaxAgeMs: 86_400_000,
     page: {
       clientId: 'skills-page',
       clientSecret: { kind: 'env', name: 'SKILLS_PAGE_SECRET' },
@@ -470,9 +469,9 @@ test.each([
   ['every: 1s', { kind: 'every', periodMs: 1000 }],
   ['every: 1500ms', { kind: 'every', periodMs: 1500 }],
   ['every: 2h', { kind: 'every', periodMs: 7_200_000 }],
-  ['schedule: "*/5 * * * *"', { kind: 'cron', expression: '*/5 * * * *' }],
-  ['schedule: "@hourly"', { kind: 'cron', expression: '@hourly' }],
-  ['schedule: "30 0 3 29 2 *"', { kind: 'cron', expression: '30 0 3 29 2 *' }],
+  ['every: "*/5 * * * *"', { kind: 'cron', expression: '*/5 * * * *' }],
+  ['every: "@hourly"', { kind: 'cron', expression: '@hourly' }],
+  ['every: "30 0 3 29 2 *"', { kind: 'cron', expression: '30 0 3 29 2 *' }],
 ])('%s is read', (key, schedule) => {
   expect(parse(`sources: [{ id: a, url: https://x.example/y, ${key} }]`).sources[0]?.source.schedule).toEqual(schedule)
 })
@@ -512,7 +511,7 @@ limit: {}
     '2:5 sources[0]: needs `url`, the address of a git repository, `path`, a folder, `mcp`, a server, or `follow`, a channel',
     '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
     '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
-    '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
+    '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d), or a cron expression',
     '6:5 sources[1].id: the key is here a second time; keep one of the two',
     '8:10 sources[1].ref: must be text (quote a number), or a tag range { range: …, prefix: … }',
     '9:16 sources[1].on_broken: must be keep or withhold or refuse',
@@ -560,9 +559,9 @@ test('an alias bomb is refused before it is written out', () => {
 })
 
 test.each([
-  ['schedule: "* * *"', 'is not a cron expression'],
-  ['schedule: "61 * * * *"', 'is not a cron expression'],
-  ['schedule: "0 0 31 2 *"', 'names a day that does not exist'],
+  ['every: "* * *"', 'is not a cron expression'],
+  ['every: "61 * * * *"', 'is not a cron expression'],
+  ['every: "0 0 31 2 *"', 'names a day that does not exist'],
   ['every: 500ms', 'must be 1s at least'],
   ['every: 366d', 'must be 365d at most'],
   ['every: 0s', 'must be a duration such as'],

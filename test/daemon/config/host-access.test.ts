@@ -70,7 +70,7 @@ test('a proxy is none, one, or what the environment says', () => {
 
 describe('defaults', () => {
   const OF_HOST = '{ match: "https://Git.Example.com", every: 1h, ca: host.pem, auth: { token: { env: HOST } } }'
-  const OF_TEAM = '{ match: "https://git.example.com/team", schedule: "@hourly", auth: { token: { env: TEAM } } }'
+  const OF_TEAM = '{ match: "https://git.example.com/team", every: "@hourly", auth: { token: { env: TEAM } } }'
 
   test('a source takes what it does not say itself from the longest match that says it', () => {
     const text = `${sourceWith('proxy: none')}defaults: [${OF_TEAM}, ${OF_HOST}]`
@@ -85,7 +85,7 @@ describe('defaults', () => {
     })
   })
 
-  test('what a source says wins, and `every` and `schedule` are one thing', () => {
+  test('what a source says wins, its times too', () => {
     const text = `${sourceWith('every: 7m', 'auth: { token: { env: OWN } }')}defaults: [${OF_TEAM}, ${OF_HOST}]`
 
     const [source] = parse(text).sources
@@ -140,15 +140,12 @@ describe('defaults', () => {
     },
   )
 
-  test('the same addresses twice, or two times for a look, are refused', () => {
+  test('the same addresses twice are refused', () => {
     const found = problems(
-      `${sourceWith('nested: as-skills')}defaults: [{ match: 'https://a.example/' }, { match: 'https://A.example', every: 1h, schedule: '@daily' }]`,
+      `${sourceWith('nested: as-skills')}defaults: [{ match: 'https://a.example/' }, { match: 'https://A.example', every: '@daily' }]`,
     )
 
-    expect(found).toEqual([
-      'defaults[1].match: means the same addresses as defaults[0]; make one of the two',
-      'defaults[1].every: is used together with `schedule`; keep one of the two',
-    ])
+    expect(found).toEqual(['defaults[1].match: means the same addresses as defaults[0]; make one of the two'])
   })
 
   test.each(['ssh://git@a.example/team.git', 'git@a.example:team.git'])(

@@ -64,7 +64,7 @@ describe.skipIf(noBrowser !== undefined)(`a hostile skill in a browser${reason}`
     repository = await Repository.create()
     await repository.commit(FILES, { message: HOSTILE })
     // By default such a skill is withheld; where it is noted, the page has to show it.
-    served = await serve(repository, { source: ['policy: { hidden-unicode: note }'] })
+    served = await serve(repository, { source: ['hidden_unicode: note'] })
     await repository.commit(
       { 'wild/SKILL.md': `${FILES['wild/SKILL.md']}\n<script>alert(47)</script>\n` },
       { message: HOSTILE },

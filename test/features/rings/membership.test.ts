@@ -27,22 +27,19 @@ test('a ring that grows keeps its members, and no member of any ring goes to an 
   expect(moves.filter(([before, after]) => after < before).length).toBeGreaterThan(0)
 })
 
-test('a name is before a group, a group before a share, and a client without a token has a ring of its own', () => {
-  const named = new Map([
-    ['ci', { group: undefined }],
-    ['ada', { group: 'platform' }],
-  ])
+test('a name is before a share, and a client without a token has a ring of its own', () => {
+  const named = new Set(['ci', 'ada'])
   const rings: readonly RingMembers[] = [
     { id: 'canary', named, share: 0, isAnonymous: false },
-    { id: 'beta', named: new Map(), share: 1, isAnonymous: true },
-    { id: 'stable', named: new Map(), share: 0, isAnonymous: false },
+    { id: 'beta', named: new Set<string>(), share: 1, isAnonymous: true },
+    { id: 'stable', named: new Set<string>(), share: 0, isAnonymous: false },
   ]
 
   const found = [principal('ci'), principal('ada'), principal('eve'), undefined].map((one) => membershipOf(rings, one))
 
   expect(found).toEqual([
     { ring: 'canary', by: 'name' },
-    { ring: 'canary', by: 'group', group: 'platform' },
+    { ring: 'canary', by: 'name' },
     { ring: 'beta', by: 'share', fraction: expect.any(Number) },
     { ring: 'beta', by: 'no-token' },
   ])
@@ -74,9 +71,9 @@ test('the place of a principal is that of every version: a release moves none', 
 
 function ringsOf([canary = 0, beta = 0]: readonly number[]): readonly RingMembers[] {
   return [
-    { id: 'canary', named: new Map(), share: canary, isAnonymous: false },
-    { id: 'beta', named: new Map(), share: beta, isAnonymous: false },
-    { id: 'stable', named: new Map(), share: 0, isAnonymous: false },
+    { id: 'canary', named: new Set<string>(), share: canary, isAnonymous: false },
+    { id: 'beta', named: new Set<string>(), share: beta, isAnonymous: false },
+    { id: 'stable', named: new Set<string>(), share: 0, isAnonymous: false },
   ]
 }
 

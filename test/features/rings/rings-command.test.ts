@@ -3,10 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { skill, World } from '../../e2e/world.ts'
 
-const RINGS = [
-  'groups: { platform: [ada] }',
-  'rings: [{ id: canary, groups: [platform] }, { id: stable, min_age: 3d }]',
-]
+const RINGS = ['rings: [{ id: canary, principals: [ada] }, { id: stable, min_age: 3d }]']
 
 test('an operator promotes, holds and releases a ring, and sees who has what and why', async () => {
   await using world = await World.create()
@@ -50,7 +47,7 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
   expect(none).toMatchObject({ status: 0, stdout: expect.stringContaining('nothing to promote') })
   expect(waiting.stdout).toMatch(/bob: ring stable, which has the rest.*\n.*\n {2}team: [0-9a-f]{12} since .* in /)
   expect(done.promotions).toMatchObject([{ source: 'team', ring: 'stable', commit: second }])
-  expect(member).toEqual({ principal: 'ada', ring: 'canary', by: 'group', group: 'platform', sources: [] })
+  expect(member).toEqual({ principal: 'ada', ring: 'canary', by: 'name', sources: [] })
 })
 
 test('the first ring is not held, and rings that contradict each other are refused', async () => {
@@ -58,14 +55,13 @@ test('the first ring is not held, and rings that contradict each other are refus
   const { home, git, repository } = world
   const source = { team: [`url: ${git.serve('team', repository)}`] }
   const refusal = async (rings: string): Promise<string> => {
-    await home.configure(source, ['groups: { crew: [ada] }', `rings: [${rings}]`])
+    await home.configure(source, [`rings: [${rings}]`])
     const { status, stderr } = await home.command('status', '--rings')
     return `${status} ${stderr}`
   }
 
   expect(await refusal('{ id: one, share: 60% }, { id: two, share: 50% }, { id: three }')).toContain('110%')
-  expect(await refusal('{ id: one, groups: [crew] }, { id: two, principals: [ada] }')).toContain('has "ada", as')
-  expect(await refusal('{ id: one, groups: [none] }, { id: two }')).toContain('must be the name of a group')
+  expect(await refusal('{ id: one, principals: [ada] }, { id: two, principals: [ada] }')).toContain('has "ada", as')
   expect(await refusal('{ id: one, min_age: 1d }, { id: two, share: 5% }')).toMatch(/first ring[\s\S]*last ring/)
   expect(await refusal('{ id: one }, { id: two }')).toMatch(/^0 /)
   expect(await home.command('hold', 'team', '--ring', 'one', '--reason', 'x')).toMatchObject({ status: 1 })

@@ -96,10 +96,8 @@ test.each([
   ['command: x; rules: [/a]', 'gate.rules: goes with `scanner` or `sarif` alone'],
   ['command: x; rescan: {}', 'gate.rescan: goes with `scanner` or `sarif` alone'],
   ['url: https://x.example; rescan: {}', 'gate.rescan: goes with `command` alone'],
-  [
-    'scanner: semgrep; rescan: { every: 1d, schedule: "@daily" }',
-    'gate.rescan.every: is used together with `schedule`',
-  ],
+  ['scanner: semgrep; rescan: { every: 1s }', 'gate.rescan.every: must be 1m at least'],
+  ['url: https://x.example; auth: { ssh: { key: { env: K } } }', 'gate.auth.ssh: is for git hosts; write `token`'],
 ])('{ %s } is refused', async (entry, fault) => {
   await using desk = await Desk.open()
 

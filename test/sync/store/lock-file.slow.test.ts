@@ -123,7 +123,7 @@ test('an entry fits no source with another policy of hidden text or of pointers 
   const entry = lockEntryOf(SOURCE, snapshotOf(numbered(1)))
 
   expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'deceptive' })).toMatchObject([
-    { message: 'has policy.hidden-unicode "note" in the lock and "deceptive" in the configuration' },
+    { message: 'has hidden_unicode "note" in the lock and "deceptive" in the configuration' },
   ])
   expect(mismatchesWith(entry, { ...SOURCE, lfs: 'leave-out' })).toMatchObject([
     { message: 'has lfs "withhold" in the lock and "leave-out" in the configuration' },

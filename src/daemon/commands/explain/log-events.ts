@@ -85,7 +85,7 @@ const FAULTS = {
   },
   'content-withheld': {
     meaning: 'A file of a skill of another MCP server has hidden characters. No client got it',
-    fix: 'Ask the operator of that server; `policy: { hidden-unicode: note }` serves it',
+    fix: 'Ask the operator of that server; `hidden_unicode: note` serves it',
   },
   'content-not-read': {
     meaning: 'The system did not open a stored file; the client is asked to retry',

@@ -28,17 +28,10 @@ export function hasMatch(entry: unknown): entry is Entry & { readonly match: str
 
 function matchFaults(entry: unknown, earlier: readonly unknown[], path: KeyPath): Fault[] {
   if (!hasMatch(entry)) return []
-  const faults = timeFaults(entry, path)
   const same = earlier.findIndex((other) => hasMatch(other) && normalizeUrl(other.match) === normalizeUrl(entry.match))
-  if (same === -1) return faults
+  if (same === -1) return []
   const message = `means the same addresses as ${keyText(['defaults', same])}; make one of the two`
-  return [...faults, { path: [...path, 'match'], message }]
-}
-
-/** Reports `schedule` and `every` in the same entry. */
-export function timeFaults(entry: Entry, path: KeyPath): Fault[] {
-  if (!Object.hasOwn(entry, 'schedule') || !Object.hasOwn(entry, 'every')) return []
-  return [{ path: [...path, 'every'], at: 'key', message: 'is used together with `schedule`; keep one of the two' }]
+  return [{ path: [...path, 'match'], message }]
 }
 
 /** Checks `auth` and `proxy` on their own. */

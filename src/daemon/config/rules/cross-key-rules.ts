@@ -1,5 +1,5 @@
 import { isObject } from '../../../base/json-object.ts'
-import { accessFaults, oauthFaults, timeFaults } from './auth-rules.ts'
+import { accessFaults, oauthFaults } from './auth-rules.ts'
 import { looksLikeSecret } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { duplicateIds, entriesAt, valueAt } from './entries.ts'
@@ -50,7 +50,7 @@ function originFaults(value: unknown): Fault[] {
             message: 'is used together with `sources`; give the channel an entry of its own there',
           },
         ]
-  return [...both, ...timeFaults(follow, path), ...hostlessFaults({ ...follow, follow }, path)]
+  return [...both, ...hostlessFaults({ ...follow, follow }, path)]
 }
 
 /** The repository of the lock is named in webhooks, the log and `doctor` as sources are. */

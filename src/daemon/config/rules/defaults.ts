@@ -8,26 +8,15 @@ interface Defaults {
 
 /**
  * The source, with the keys it lacks filled in from the entries that match its address. For each key the longest match
- * that has it wins. `schedule` and `every` count as one key.
+ * that has it wins.
  */
 export function withDefaults<Entry extends object>(entry: Entry, url: string, defaults: readonly Defaults[]): Entry {
   const shared = new Map<string, unknown>()
   const matching = defaults.filter(({ match }) => isMatch(match, url))
   for (const layer of matching.toSorted((a, b) => normalizeUrl(a.match).length - normalizeUrl(b.match).length)) {
-    if (saysWhen(layer)) forgetWhen(shared)
     for (const [key, value] of Object.entries(layer)) if (key !== 'match') shared.set(key, value)
   }
-  if (saysWhen(entry)) forgetWhen(shared)
   return { ...Object.fromEntries(shared), ...entry }
-}
-
-function saysWhen(layer: object): boolean {
-  return 'schedule' in layer || 'every' in layer
-}
-
-function forgetWhen(shared: Map<string, unknown>): void {
-  shared.delete('schedule')
-  shared.delete('every')
 }
 
 /** True if the address begins with the match, up to a slash or its end; for `git@host:path` also up to the colon. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../base/json-object.ts'
 import { isSshAddress } from '../schema/address-faults.ts'
-import { hasMatch, timeFaults } from './auth-rules.ts'
+import { hasMatch } from './auth-rules.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { withDefaults } from './defaults.ts'
@@ -26,7 +26,7 @@ export function sourceFaults(source: unknown, path: KeyPath): Fault[] {
       message: 'is "keep", and only a repository has the commit of an earlier version',
     })
   const strays = places.length === 1 ? strayFaults(source, path) : []
-  return [...faults, ...timeFaults(source, path), ...strays, ...hostlessFaults(source, path)]
+  return [...faults, ...strays, ...hostlessFaults(source, path)]
 }
 
 const UNAPPROVABLE =
@@ -93,7 +93,7 @@ const STRAYS: readonly Stray[] = [
       nested: OF_HUB,
       on_broken: OF_HUB,
       contract: OF_HUB,
-      policy: OF_HUB,
+      hidden_unicode: OF_HUB,
     },
   },
   {

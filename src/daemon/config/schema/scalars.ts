@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isSourceId } from '../../../sync/model/source-id.ts'
+import type { Schedule } from '../../../sync/model/source.ts'
 import { readUpstreamSkillUri } from '../../../sync/model/uris/upstream-uri.ts'
 import { isKeyName, parseVerifier } from '../../../sync/transparency-log/signed-note.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../../runtime/cron-time.ts'
@@ -145,6 +146,26 @@ export function cron() {
     .refine((text) => isCronExpression(text), { error: form, abort: true })
     .refine(comesRound, 'names a day that does not exist')
 }
+
+/** The times of repeated work: a duration between two, or a cron expression. */
+export function times(range: { readonly least?: string; readonly most?: string }) {
+  const [period, expression] = [duration(range), cron()]
+  return z.string({ error: TIMES }).transform((text, context): Schedule => {
+    // Text with fewer fields is a duration with a space in it.
+    const read = (/^@|\S\s+\S+\s+\S/.test(text) ? expression : period).safeParse(text)
+    if (typeof read.data === 'number') return { kind: 'every', periodMs: read.data }
+    if (read.data !== undefined) return { kind: 'cron', expression: read.data }
+    const [issue] = read.error?.issues ?? []
+    context.issues.push({
+      code: 'custom',
+      input: text,
+      message: issue?.code === 'invalid_format' ? TIMES : (issue?.message ?? TIMES),
+    })
+    return z.NEVER
+  })
+}
+
+const TIMES = 'must be a duration such as 30s, 5m or 1h (ms, s, m, h or d), or a cron expression'
 
 /** False for February 31, for example. The start date is fixed, so that the answer never changes. */
 function comesRound(expression: string): boolean {

@@ -104,20 +104,6 @@ const PROXY_AUTH = z
   })
   .refine(...oneOf('basic', 'header'))
 
-/** The credential for a gate, which is not a git host. */
-export const GATE_AUTH = z
-  .strictObject({
-    token: SECRET.optional().describe('An access token: without `username` a bearer token.'),
-    username: username().optional().describe('With `token`: sent with it as user name and password.'),
-    basic: BASIC.optional().describe('A user name and a password.'),
-    header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
-  })
-  .refine(...oneOf('token', 'basic', 'header'))
-  .refine((value) => value.username === undefined || value.token !== undefined, {
-    error: 'requires `token`',
-    path: ['username'],
-  })
-
 const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as const
 
 /** The credential for a host. It is sent only to the host of the address, and not to another host after a redirect. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { HIDDEN_POLICIES } from '../../../sync/skill/hidden-unicode.ts'
 import type { HostDefaults } from '../config.ts'
-import { addressPrefix, cron, duration, path } from '../schema/scalars.ts'
+import { addressPrefix, duration, path, times } from '../schema/scalars.ts'
 import { accessOf, AUTH, PROXY, proxyOf, SECRET } from './access.ts'
 import type { Absolute } from './access.ts'
 
@@ -21,15 +21,6 @@ const SIGNED = z
   })
   .meta({ id: 'signed' })
 
-const POLICY = z.strictObject({
-  'hidden-unicode': z
-    .enum(HIDDEN_POLICIES)
-    .optional()
-    .describe(
-      'Invisible characters. note: a finding. withhold: the skill is withheld. deceptive: withheld for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), else a finding. Default: deceptive.',
-    ),
-})
-
 /** The webhook of a repository. */
 export const WEBHOOK = z
   .strictObject({
@@ -42,10 +33,11 @@ export const WEBHOOK = z
 
 /** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
 export const SHARED = {
-  schedule: cron().optional().describe('In place of `every`: a cron expression, in the time zone of the daemon.'),
-  every: duration({ least: '1s', most: '365d' })
+  every: times({ least: '1s', most: '365d' })
     .optional()
-    .describe('The time between two polls. Default: 5m; 30s for a folder.'),
+    .describe(
+      'The time between two polls, or their times as a cron expression, in the time zone of the daemon. Default: 5m; 30s for a folder.',
+    ),
   max_age: duration()
     .optional()
     .describe(
@@ -53,7 +45,12 @@ export const SHARED = {
     ),
   auth: AUTH.optional().describe('The credential for the host.'),
   signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
-  policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
+  hidden_unicode: z
+    .enum(HIDDEN_POLICIES)
+    .optional()
+    .describe(
+      'Invisible characters. note: a finding. withhold: the skill is withheld. deceptive: withheld for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), else a finding. Default: deceptive.',
+    ),
   brakes: z
     .enum(['hold', 'follow'])
     .optional()

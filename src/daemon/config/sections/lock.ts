@@ -66,7 +66,12 @@ function lockOriginOf(
   settling: Settling,
 ): LockOrigin {
   const { git: url, path, accept: accepted, ...rest } = from
-  return { repository: unreadRepository(LOCK_ID, { ...rest, url, every: everyMs }, settling), path, everyMs, accepted }
+  return {
+    repository: unreadRepository(LOCK_ID, { ...rest, url, every: { kind: 'every', periodMs: everyMs } }, settling),
+    path,
+    everyMs,
+    accepted,
+  }
 }
 
 /** The default: each minute, since a person waits for what was merged. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { bytes, count, path } from '../schema/scalars.ts'
+import { bytes, path } from '../schema/scalars.ts'
 import { SECRET } from './access.ts'
 
 // What the daemon has for itself on its machine.
@@ -29,11 +29,14 @@ export const STORE = z
 export const AUDIT = z
   .strictObject({
     enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),
-    bytes: bytes().optional().describe('One file of each kind together, before the next ones begin. Default: 8MiB.'),
-    files: count().optional().describe('Files that are kept of each kind. Default: 8.'),
+    bytes: bytes()
+      .optional()
+      .describe(
+        'One file of each kind together, before the next ones begin; eight of each kind are kept. Default: 8MiB.',
+      ),
   })
   .optional()
-  .transform(({ enabled = true, bytes = 2 ** 23, files = 8 } = {}) => (enabled ? { bytes, files } : undefined))
+  .transform(({ enabled = true, bytes = 2 ** 23 } = {}) => (enabled ? { bytes, files: 8 } : undefined))
   .describe('The audit log: which client read which skill.')
 
 /** Limits of the audit log. */

@@ -76,9 +76,6 @@ const OAUTH = z.strictObject({
     .describe(
       'at+jwt: only tokens declared as access tokens (RFC 9068). jwt: also those without a type, unless they are recognized as ID, refresh or logout tokens. Default: jwt.',
     ),
-  keys_max_age: duration()
-    .optional()
-    .describe('The time that its keys are used while it is unreachable; then its tokens get 503. Default: 24h.'),
   page: PAGE_CLIENT.optional().describe(
     'People sign in to the page with the issuer (OpenID Connect). Needs `http.public_url`, which with /login/callback is the redirect URI.',
   ),
@@ -177,13 +174,13 @@ const TOOL_WAIT_MS = 2_000
 
 /** The issuer whose tokens are accepted in addition to ours. */
 function oauthOf(entry: NonNullable<ServeEntry['oauth']>, absolute: Absolute): OAuthConfig {
-  const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
+  const { issuer, audience, scopes = [], token_type: tokenType = 'jwt' } = entry
   return {
     issuer,
     audience,
     scopes,
     tokenType,
-    keysMaxAgeMs,
+    keysMaxAgeMs: DAY_MS,
     page: entry.page && pageClientOf(entry.page, scopes, absolute),
   }
 }

@@ -260,7 +260,6 @@ const HUB = checkedFollow(
     ...FOLLOW_KEYS,
     update: FOLLOWING.update,
     brakes: SHARED.brakes,
-    schedule: SHARED.schedule,
     every: SHARED.every,
     auth: SHARED.auth,
     ca: SHARED.ca,
@@ -354,16 +353,15 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     nested,
     on_broken: onBroken,
     lfs,
-    policy,
+    hidden_unicode: hiddenUnicode = 'deceptive',
     ref,
     lifecycle,
     brakes = 'hold',
   } = entry
-  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
   const marketplace = entry.mcp === undefined && entry.marketplace === true
   const taken = { root, include, exclude, unlisted, names, nested, onBroken, lfs }
   const selection = { ...taken, hiddenUnicode, contract, docs, marketplace }
-  const moves = { ref, update, brakes, schedule: scheduleOf(entry) }
+  const moves = { ref, update, brakes, schedule: entry.every ?? usualTimes(entry) }
   const following = { ...moves, ...(lifecycle !== undefined && { lifecycle }) }
   if (path !== undefined) {
     const folder = absolute(path)
@@ -409,9 +407,8 @@ const PERIOD_MS = 300_000
 /** Checking an unchanged folder needs no network. It is also watched, if watching works. */
 const FOLDER_PERIOD_MS = 30_000
 
-function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
-  if (schedule !== undefined) return { kind: 'cron', expression: schedule }
-  return { kind: 'every', periodMs: every ?? (path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS) }
+function usualTimes({ path }: SourceEntry): Schedule {
+  return { kind: 'every', periodMs: path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS }
 }
 
 function webhookOf(entry: SourceEntry['webhook'], absolute: Absolute): ConfiguredSource['webhook'] {

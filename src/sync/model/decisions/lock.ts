@@ -196,7 +196,7 @@ const SELECTION_KEYS = [
   ['nested', 'nested'],
   ['onBroken', 'on_broken'],
   ['contract', 'contract'],
-  ['hiddenUnicode', 'policy.hidden-unicode'],
+  ['hiddenUnicode', 'hidden_unicode'],
   ['lfs', 'lfs'],
 ] as const
 

@@ -36,7 +36,7 @@ describe('who asks for what sources have', () => {
   })
 
   test('has a cron source looked at after the time between its last two times', async () => {
-    const bench = new Bench(['team schedule: "0 9 * * 1-5"'])
+    const bench = new Bench(['team every: "0 9 * * 1-5"'])
     // A Monday: the last time but one was on Friday.
     bench.clock.setWall(new Date(2026, 5, 15, 9, 5))
     bench.attempted('team', 72 * 60 * MINUTE - 1)

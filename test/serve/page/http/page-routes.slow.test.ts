@@ -15,7 +15,7 @@ const FILES = {
   'secret/SKILL.md': '---\nname: secret\ndescription: Nobody is told\n---\n',
 }
 // Bidirectional controls keep a skill out by default; here the page has to show them.
-const SOURCE = ["unlisted: ['secret']", 'policy: { hidden-unicode: note }']
+const SOURCE = ["unlisted: ['secret']", 'hidden_unicode: note']
 const FORM = 'application/x-www-form-urlencoded'
 
 let repository: Repository

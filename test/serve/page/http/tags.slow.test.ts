@@ -116,7 +116,7 @@ describe('the tags of a hostile skill', () => {
         ])}`,
       ),
     })
-    served = await serve(repository, { source: ['policy: { hidden-unicode: note }'] })
+    served = await serve(repository, { source: ['hidden_unicode: note'] })
   })
   afterAll(async () => {
     await served[Symbol.asyncDispose]()
