@@ -132,7 +132,7 @@ export class Desk implements AsyncDisposable {
   /** The generations that are kept, newest first. */
   async history(): Promise<StoredGeneration[]> {
     using store = await Store.open(this.state)
-    return await historyOf(store, 1_000)
+    return (await historyOf(store, 1_000)).filter(({ isKept }) => isKept)
   }
 
   /** The commit that is served. */

@@ -56,6 +56,10 @@ export const STORE_FINDINGS = {
     meaning: 'A stored generation cannot be read, or all are lost',
     fix: 'skillsyncd sync, or a restart, serves the newest whole generation',
   },
+  'record-damaged': {
+    meaning: 'The record of an earlier generation cannot be read',
+    fix: 'Nothing: it goes 90 days after its time',
+  },
   'database-damaged': {
     meaning: 'SQLite finds damage in store.db. Nothing that differs from its digest is served',
     fix: 'Look for a failing disk; then stop the daemon, move the state folder away, and restore a backup, or let skillsyncd sync fetch everything again',

@@ -19,10 +19,7 @@ export async function heldInGeneration(
   sources: readonly Source[],
 ): Promise<ReadonlyMap<SourceId, ServedSource>> {
   const generation = await store.generations.read(number)
-  if (generation === undefined) {
-    const kept = (await store.generations.numbers()).join(', ')
-    throw new OperatorError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
-  }
+  if (generation === undefined) throw await unknownGeneration(store, number, currentOf, sources)
   const back = new Map<SourceId, ServedSource>()
   for (const { id } of sources) {
     const held = generation.sources.find(({ source }) => source === id)
@@ -31,6 +28,33 @@ export async function heldInGeneration(
   }
   return back
 }
+
+/** The error for a generation whose contents are gone: what the record knows of it is the way back. */
+async function unknownGeneration(
+  store: Store,
+  number: number,
+  currentOf: (id: SourceId) => ServedSource | undefined,
+  sources: readonly Source[],
+): Promise<OperatorError> {
+  const kept = (await store.generations.numbers()).join(', ')
+  const record = await store.generations.records.read(number)
+  if (record === undefined)
+    return new OperatorError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
+  const message = `The contents of generation ${number} of ${record.createdAt} are gone; kept are ${kept}`
+  const then = await store.generations.recordedSources(number)
+  const commands = sources.flatMap(({ id }) => {
+    const commit = then?.get(id)?.revision.commit
+    const isOther = commit !== undefined && commit !== currentOf(id)?.snapshot.revision.commit
+    return isOther ? [`skillsyncd rollback ${id} ${commit}`] : []
+  })
+  const fix =
+    commands.length === 0
+      ? 'skillsyncd rollback SOURCE COMMIT fetches a commit; skillsyncd log names the commits'
+      : `Each source at its commit of then: ${commands.slice(0, MOST_COMMANDS).join('; ')}`
+  return new OperatorError('unknown-generation', message, { fix })
+}
+
+const MOST_COMMANDS = 10
 
 /** The newest stored content of a source at a commit, which may be abbreviated. */
 export async function heldAtCommit(store: Store, source: SourceId, commit: string): Promise<ServedSource | undefined> {

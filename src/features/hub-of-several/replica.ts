@@ -14,7 +14,7 @@ import type { PostgresObjects } from '../../sync/postgres/postgres-objects.ts'
 import { ReplicaRows } from '../../sync/postgres/replica-rows.ts'
 import type { StoredReplica } from '../../sync/postgres/replica-rows.ts'
 import type { SharedStore } from '../../sync/postgres/shared-store.ts'
-import type { StoreHead } from '../../sync/store/objects/object-store.ts'
+import type { HeadRecord, StoreHead } from '../../sync/store/objects/object-store.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { StaleFile, SharedFiles } from './shared-files.ts'
 import { SharedHead } from './shared-head.ts'
@@ -99,7 +99,7 @@ export class Replica implements AsyncDisposable {
     this.#pulse = this.#reaction('pulse', async () => this.#renew())
     this.#news = this.#reaction('news', async (host) => this.#exchange(host))
     this.#copies = this.#reaction('copies', async (host) => this.#keepUpOrLeave(host))
-    store.generations.commitWith(async (before, next) => this.#commit(before, next))
+    store.generations.commitWith(async (before, ...next) => this.#commit(before, next))
   }
 
   /** True if this process pulls and publishes. */
@@ -387,7 +387,7 @@ export class Replica implements AsyncDisposable {
   }
 
   /** Publishes in the database first, for the other processes. Only the leader can. */
-  async #commit(before: StoreHead | undefined, next: StoreHead): Promise<void> {
+  async #commit(before: StoreHead | undefined, next: readonly [StoreHead, HeadRecord]): Promise<void> {
     if (!this.#isLeading) throw new StaleFile()
     const objects = await this.#parts.shared.open()
     using _lease = objects.lease()

@@ -1,7 +1,7 @@
 import type { Log } from '../../base/log.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import type { PostgresObjects } from '../../sync/postgres/postgres-objects.ts'
-import type { StoreHead } from '../../sync/store/objects/object-store.ts'
+import type { HeadRecord, ObjectStore, StoreHead } from '../../sync/store/objects/object-store.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { copyGeneration } from './copy-generation.ts'
 
@@ -19,6 +19,8 @@ export class SharedHead {
   #hasGaps = true
   /** The sequences of generations in the database that cannot be copied. */
   readonly #damaged = new Set<number>()
+  /** The sequences of the records that were asked for: one that cannot be used stays away. */
+  readonly #asked = new Set<number>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -41,8 +43,9 @@ export class SharedHead {
     if (theirs === undefined) return false
     await copyGeneration(theirs, { from: objects, to: store.objects }, signal)
     // A publication of this process can end while its generation is copied.
-    if (!(await store.generations.adopt(theirs))) return false
+    if (!(await store.generations.adopt(theirs, await recordOf(theirs, objects)))) return false
     this.#hasGaps ||= theirs.sequence !== (ours?.sequence ?? 0) + 1
+    if (ours === undefined) this.#asked.clear()
     return true
   }
 
@@ -57,7 +60,11 @@ export class SharedHead {
       .slice(0, MOST_EARLIER)
       .filter(({ sequence }) => !known.has(sequence) && !this.#damaged.has(sequence))
     for (const head of lacking.slice(0, EARLIER_AT_ONCE)) await this.#addEarlier(head, objects)
-    this.#hasGaps = lacking.length > EARLIER_AT_ONCE
+    const records = await recordsToCopy(objects, this.#parts.store.objects)
+    const asked = records.filter((sequence) => !this.#asked.has(sequence)).slice(0, RECORDS_AT_ONCE)
+    for (const sequence of asked) this.#asked.add(sequence)
+    await copyRecords(asked, objects, this.#parts.store.objects)
+    this.#hasGaps = lacking.length > EARLIER_AT_ONCE || asked.length === RECORDS_AT_ONCE
     return this.#hasGaps
   }
 
@@ -84,7 +91,8 @@ export class SharedHead {
     const isContinued = theirs === undefined || (await store.objects.heads()).some((head) => isSameHead(head, theirs))
     if (isContinued && ours.sequence > (theirs?.sequence ?? 0)) {
       await copyGeneration(ours, { from: store.objects, to: objects }, signal)
-      const isPut = await objects.restore(theirs, ours)
+      const isPut = await objects.restore(theirs, ours, await recordOf(ours, store.objects))
+      if (isPut) await copyRecords(await recordsToCopy(store.objects, objects), store.objects, objects)
       if (isPut) log.warn('shared-store-behind', { generation: ours.sequence, database: theirs?.sequence ?? 0 })
       return false
     }
@@ -96,6 +104,7 @@ export class SharedHead {
     })
     log.warn('generation-replaced', { generation: ours.sequence, database: theirs.sequence })
     this.#hasGaps = true
+    this.#asked.clear()
     return true
   }
 
@@ -103,11 +112,15 @@ export class SharedHead {
    * Makes a head of this process that of the database, with all that it names. Returns false if another process has
    * published, or leads.
    */
-  async publish(objects: PostgresObjects, before: StoreHead | undefined, next: StoreHead): Promise<boolean> {
+  async publish(
+    objects: PostgresObjects,
+    before: StoreHead | undefined,
+    [next, record]: readonly [StoreHead, HeadRecord],
+  ): Promise<boolean> {
     const { store, signal } = this.#parts
     await copyGeneration(next, { from: store.objects, to: objects }, signal)
     try {
-      if (await objects.swap(before, next)) return true
+      if (await objects.swap(before, next, record)) return true
     } catch (error) {
       // The answer to a swap can be lost: then the head shows if it was made.
       if (!(error instanceof SyncError) || !isSameHead(await objects.head(), next)) throw error
@@ -121,6 +134,36 @@ function isSameHead(one: StoreHead | undefined, other: StoreHead | undefined): b
   return one?.sequence === other?.sequence && one?.generation === other?.generation
 }
 
+async function recordOf(head: StoreHead, from: Pick<ObjectStore, 'records'>): Promise<HeadRecord | undefined> {
+  for await (const record of from.records([head.sequence])) return record
+  return undefined
+}
+
+/** The sequences of the records that the second store lacks, newest first. */
+export async function recordsToCopy(
+  from: Pick<ObjectStore, 'recordSequences'>,
+  to: Pick<ObjectStore, 'recordSequences'>,
+): Promise<readonly number[]> {
+  const known = new Set(await to.recordSequences())
+  return (await from.recordSequences()).filter((sequence) => !known.has(sequence))
+}
+
+/** Copies records, a few in each write. */
+export async function copyRecords(
+  sequences: readonly number[],
+  from: Pick<ObjectStore, 'records'>,
+  to: Pick<ObjectStore, 'addRecords'>,
+): Promise<void> {
+  for (let at = 0; at < sequences.length; at += RECORDS_OF_A_WRITE) {
+    const records: HeadRecord[] = []
+    for await (const record of from.records(sequences.slice(at, at + RECORDS_OF_A_WRITE))) records.push(record)
+    await to.addRecords(records)
+  }
+}
+
+const RECORDS_OF_A_WRITE = 50
+/** Other work is done in between. */
+const RECORDS_AT_ONCE = 1_000
 /** The earlier generations that are copied. */
 const MOST_EARLIER = 1_000
 /** Other work is done in between. */

@@ -18,6 +18,17 @@ const OBJECTS_AND_HEAD = `
     generation bytea NOT NULL
   );
 
+  -- What outlives the objects of a head, by the same rules as in the store of each process.
+  CREATE TABLE skillsyncd.record (
+    sequence bigint PRIMARY KEY,
+    at bigint NOT NULL,
+    total bigint NOT NULL,
+    has_leaving boolean NOT NULL,
+    text text NOT NULL
+  );
+  CREATE INDEX record_at ON skillsyncd.record (at);
+  CREATE INDEX record_total ON skillsyncd.record (total, sequence);
+
   -- One row: the head that is served. A swap changes it, and adds a row to the heads. Each change of the head or of a
   -- document counts the version up in the same transaction. So versions have the order of the commits.
   CREATE TABLE skillsyncd.present (

@@ -2,7 +2,15 @@ import { hash } from 'node:crypto'
 import type { PoolClient, QueryResultRow } from 'pg'
 import { Damaged } from '../model/sync-error.ts'
 import { ObjectLeases } from '../store/objects/object-leases.ts'
-import type { CollectedObjects, Digest, LiveObjects, ObjectStore, StoreHead } from '../store/objects/object-store.ts'
+import type {
+  CollectedObjects,
+  Digest,
+  HeadRecord,
+  LiveObjects,
+  ObjectStore,
+  StoreHead,
+} from '../store/objects/object-store.ts'
+import { putRecords, recordSequences, recordsOf } from './head-records.ts'
 import { notify } from './notify.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
 
@@ -154,21 +162,39 @@ export class PostgresObjects implements ObjectStore {
     return (await this.#database.query('read the heads', text)).map(headIn)
   }
 
-  async swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean> {
+  async swap(expected: StoreHead | undefined, next: StoreHead, record?: HeadRecord): Promise<boolean> {
     if (next.sequence <= (expected?.sequence ?? 0)) throw new TypeError('The sequence of a head grows')
     const epoch = this.#epochOf()
     if (epoch === undefined) return false
-    return this.#database.transact('publish', async (client) => swapIn(client, expected, next, epoch))
+    return this.#database.transact('publish', async (client) => swapIn(client, expected, [next, record], epoch))
   }
+
+  async recordSequences(leaving?: string): Promise<readonly number[]> {
+    return recordSequences(this.#reading, leaving)
+  }
+
+  records(sequences: readonly number[]): AsyncIterable<HeadRecord> {
+    return recordsOf(this.#reading, sequences)
+  }
+
+  async addRecords(records: readonly HeadRecord[]): Promise<void> {
+    await this.#database.transact('add records', async (client) =>
+      putRecords(async (text, values) => client.query(text, values), records),
+    )
+  }
+
+  readonly #reading = async (text: string, values?: unknown[]) => ({
+    rows: await this.#database.query('read the records', text, values),
+  })
 
   /**
    * Puts a head back that the database had before a copy took its place which lacks it. Any process may do so: only one
    * that continues the present head counts. Returns false, and changes nothing, if another one is there.
    */
-  async restore(present: StoreHead | undefined, lost: StoreHead): Promise<boolean> {
+  async restore(present: StoreHead | undefined, lost: StoreHead, record?: HeadRecord): Promise<boolean> {
     const [row] = await this.#database.query('find the epoch', 'SELECT epoch FROM skillsyncd.present')
     const epoch = Number(row?.['epoch'])
-    return this.#database.transact('restore the head', async (client) => swapIn(client, present, lost, epoch))
+    return this.#database.transact('restore the head', async (client) => swapIn(client, present, [lost, record], epoch))
   }
 
   /** Only the leader collects: another process does not know what the present head names. */
@@ -213,7 +239,7 @@ export class PostgresObjects implements ObjectStore {
 async function swapIn(
   client: PoolClient,
   expected: StoreHead | undefined,
-  next: StoreHead,
+  [next, record]: readonly [StoreHead, HeadRecord | undefined],
   epoch: number,
 ): Promise<boolean> {
   const values = [next.sequence, bytesOf(next.generation)]
@@ -225,6 +251,7 @@ async function swapIn(
   ])
   if (rowCount !== 1) return false
   await client.query('INSERT INTO skillsyncd.head (sequence, generation) VALUES ($1, $2)', values)
+  if (record !== undefined) await putRecords(async (text, of) => client.query(text, of), [record])
   await notify(client)
   return true
 }

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { SyncError } from '../model/sync-error.ts'
-import type { StoreHead } from '../store/objects/object-store.ts'
+import type { HeadRecord, StoreHead } from '../store/objects/object-store.ts'
+import { putRecords } from './head-records.ts'
 import { notify } from './notify.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
 import { putDocuments } from './shared-documents.ts'
@@ -68,7 +69,11 @@ export async function expectEmpty(database: PostgresDatabase): Promise<void> {
  * Writes the state into a database that has none, whole or not at all. The objects of the heads are there. Throws
  * `store-failed` if there is a state, or if a process of a hub runs.
  */
-export async function fillSharedState(database: PostgresDatabase, state: SharedState): Promise<void> {
+export async function fillSharedState(
+  database: PostgresDatabase,
+  state: SharedState,
+  records: AsyncIterable<HeadRecord> | Iterable<HeadRecord> = [],
+): Promise<void> {
   await database.transact('fill the database', async (client) => {
     const { rows } = await client.query(FILL, headValues(state.heads[0]))
     const [row] = rows
@@ -77,6 +82,7 @@ export async function fillSharedState(database: PostgresDatabase, state: SharedS
     if (running.rows.length > 0) throw runningError(running.rows.map(({ name }) => `"${String(name)}"`))
     for (const head of state.heads)
       await client.query('INSERT INTO skillsyncd.head (sequence, generation) VALUES ($1, $2)', headValues(head))
+    for await (const record of records) await putRecords(async (text, values) => client.query(text, values), [record])
     await expectNoDocument(client)
     await putDocuments(client, state.documents, Number(row['version']))
     for (const { name, lines } of state.logs) await insertLines(client, { log: name, position: 0, lines })

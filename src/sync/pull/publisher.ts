@@ -367,7 +367,10 @@ export class Publisher {
     const change = { before: this.#current, after: next, changed: changed.keys(), action: cause.action, heldAt, at }
     const rings = this.#policy && (await this.#stored(ringsAfterChange(promoted, change, this.#policy)))
     const states = rings && this.#policy && ringStatesOf(rings, this.#policy, this.#order)
-    const more = { cause, lost: missing, ...(states && { rings: states }) }
+    const known = new Map(
+      [...this.#current.values(), ...next.values()].map((one) => [one.held.snapshot, one.snapshot] as const),
+    )
+    const more = { cause, lost: missing, known, ...(states && { rings: states }) }
     this.#generation = await this.#store.generations.publish(held, now, more)
     this.#current = next
     this.#rings = rings ?? SAME_CONTENTS

@@ -4,17 +4,19 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { TRIGGERS } from '../model/generation.ts'
-import type { GenerationCause, Generation, GenerationEntry } from '../model/generation.ts'
+import type { Generation, GenerationEntry } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
+import { isCause } from './generation-cause.ts'
 import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
+import { GenerationRecords } from './generation-records.ts'
+import type { KnownSnapshots, RecordedSource } from './generation-records.ts'
 import { putJson, textOf } from './objects/json-object.ts'
-import type { Digest, StoreHead, ObjectStore } from './objects/object-store.ts'
+import type { Digest, HeadRecord, StoreHead, ObjectStore } from './objects/object-store.ts'
 import { snapshotsInTrails, isRingStates } from './ring-states.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshot-store.ts'
@@ -23,10 +25,11 @@ import type { SnapshotStore } from './snapshot-store.ts'
 export const HINT = 'current'
 
 /** Commits a head in place of another one before it is served. Rejects with a `SyncError` if it cannot. */
-export type CommitHead = (before: StoreHead | undefined, next: StoreHead) => Promise<void>
+export type CommitHead = (before: StoreHead | undefined, next: StoreHead, record: HeadRecord) => Promise<void>
 
 /** The generations: each is an object, and the head of the store names the served one. */
 export class GenerationStore {
+  readonly records: GenerationRecords
   readonly #state: StateFolder
   readonly #objects: ObjectStore
   readonly #snapshots: SnapshotStore
@@ -35,6 +38,7 @@ export class GenerationStore {
   #commit: CommitHead = async () => {}
 
   constructor(state: StateFolder, objects: ObjectStore, snapshots: SnapshotStore) {
+    this.records = new GenerationRecords(objects, snapshots)
     this.#state = state
     this.#objects = objects
     this.#snapshots = snapshots
@@ -72,6 +76,12 @@ export class GenerationStore {
     return head && this.#readAt(head)
   }
 
+  /** The sources of a generation whose contents are gone, by the records; `undefined` if they do not reach it. */
+  async recordedSources(number: number): Promise<ReadonlyMap<SourceId, RecordedSource> | undefined> {
+    const served = await this.current()
+    return served && (number < served.number ? this.records.sourcesAt(number, served) : undefined)
+  }
+
   /** True if this generation is the served one, and names at least these snapshots. */
   async isServed({ number, sources }: Generation): Promise<boolean> {
     const head = await this.#objects.head()
@@ -86,12 +96,11 @@ export class GenerationStore {
     return (await this.#objects.heads()).map(({ sequence }) => sequence)
   }
 
-  /** Writes the next generation and makes it the served one. Its snapshots must be in the store already. */
-  async publish(
-    sources: readonly GenerationEntry[],
-    now: Date,
-    more: Pick<Generation, 'cause' | 'lost' | 'rings'> = {},
-  ): Promise<Generation> {
+  /**
+   * Writes the next generation and makes it the served one, and writes its record in the same step. Its snapshots must be
+   * in the store already; those of `known` are not read for the record.
+   */
+  async publish(sources: readonly GenerationEntry[], now: Date, more: MoreOfGeneration = {}): Promise<Generation> {
     return this.exclusively(() => this.#publish(sources, now, more))
   }
 
@@ -103,7 +112,7 @@ export class GenerationStore {
   async #publish(
     sources: readonly GenerationEntry[],
     now: Date,
-    { cause, lost = [], rings }: Pick<Generation, 'cause' | 'lost' | 'rings'>,
+    { cause, lost = [], rings, known = new Map() }: MoreOfGeneration,
   ): Promise<Generation> {
     await this.#expectStored([...sources, ...snapshotsInTrails({ rings })])
     const head = await this.#objects.head()
@@ -118,11 +127,13 @@ export class GenerationStore {
     await this.#state.expectRight()
     const stored = isInParts(sources) ? { ...generation, sources: await this.#parts.keep(sources) } : generation
     const digest = await putJson(this.#objects, stored)
+    const before = head === undefined && generation.number === 1 ? 0 : head && (await this.#readAt(head))
+    const record = await this.records.of(before, generation, known)
     // Checked once more, right before the switch.
     await this.#state.expectRight()
     const next = { sequence: generation.number, generation: digest }
-    await this.#commit(head, next)
-    await this.#replace(head, next)
+    await this.#commit(head, next, record)
+    await this.#replace(head, next, record)
     return generation
   }
 
@@ -130,18 +141,18 @@ export class GenerationStore {
    * Serves a generation that another process has published, and whose objects are in the store. Calls run in turn. Returns
    * false, and changes nothing, if this process has published that one or a later one itself meanwhile.
    */
-  async adopt(next: StoreHead): Promise<boolean> {
+  async adopt(next: StoreHead, record?: HeadRecord): Promise<boolean> {
     return this.exclusively(async () => {
       await this.#state.expectRight()
       const head = await this.#objects.head()
       if (head !== undefined && head.sequence >= next.sequence) return false
-      await this.#replace(head, next)
+      await this.#replace(head, next, record)
       return true
     })
   }
 
-  async #replace(head: StoreHead | undefined, next: StoreHead): Promise<void> {
-    if (!(await this.#objects.swap(head, next)))
+  async #replace(head: StoreHead | undefined, next: StoreHead, record: HeadRecord | undefined): Promise<void> {
+    if (!(await this.#objects.swap(head, next, record)))
       throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile', {
         fix: 'Nothing to do: the next pull publishes on top of it',
       })
@@ -175,6 +186,11 @@ export class GenerationStore {
     const held = [...generation.sources, ...snapshotsInTrails(generation)]
     return (await this.#snapshots.missing([...new Set(held.map(({ snapshot }) => snapshot))])).length === 0
   }
+}
+
+/** The parts of a generation besides its sources, and the snapshots that its publisher has in memory. */
+interface MoreOfGeneration extends Pick<Generation, 'cause' | 'lost' | 'rings'> {
+  readonly known?: KnownSnapshots
 }
 
 /** Reads a generation with the digests of its objects; `undefined` if it is damaged or not in the store. */
@@ -235,14 +251,3 @@ function generationOf(
 function isLost(value: unknown): value is readonly SourceId[] {
   return Array.isArray(value) && value.every((source) => typeof source === 'string' && isSourceId(source))
 }
-
-function isCause(value: unknown): value is GenerationCause {
-  if (!isObject(value)) return false
-  const { action, trigger, source, rewritten } = value
-  if (action !== 'update' && action !== 'rollback' && action !== 'withdraw' && action !== 'promote') return false
-  if (typeof trigger !== 'string' || !KNOWN_TRIGGERS.has(trigger)) return false
-  if (rewritten !== undefined && rewritten !== true) return false
-  return source === undefined || (typeof source === 'string' && isSourceId(source))
-}
-
-const KNOWN_TRIGGERS: ReadonlySet<string> = new Set(TRIGGERS)

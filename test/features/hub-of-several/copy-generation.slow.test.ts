@@ -86,7 +86,8 @@ describe('what another program wrote is refused, and nothing of it is served', (
     const { from } = stores
     const text = snapshot === undefined ? 'no JSON' : JSON.stringify(snapshot)
     const [digest] = await from.objects.put([Buffer.from(text)])
-    await from.generations.publish([{ source: sourceId('team'), snapshot: digest ?? '' }], new Date())
+    const known = new Map([[digest ?? '', snapshotOf()]])
+    await from.generations.publish([{ source: sourceId('team'), snapshot: digest ?? '' }], new Date(), { known })
 
     await expect(stores.copy()).rejects.toMatchObject({ code: 'store-failed' })
 

@@ -61,6 +61,18 @@ async function roundServed(store: Store): Promise<number> {
   return Number(skill?.name?.slice('skill-'.length))
 }
 
+/** The numbers of all records that can be read, newest first. */
+async function recordedIn({ generations: { records } }: Store): Promise<number[]> {
+  const read = await Promise.all((await records.numbers()).map(async (number) => records.read(number)))
+  return read.flatMap((record) => record?.number ?? [])
+}
+
+/** The numbers from that of the head down to 1. */
+async function publishedIn(store: Store): Promise<number[]> {
+  const last = (await store.objects.head())?.sequence ?? 0
+  return Array.from({ length: last }, (_, at) => last - at)
+}
+
 async function litterIn(store: Store): Promise<string[]> {
   const folders = [store.folder.path, store.folder.at('checkouts'), store.folder.at('links')]
   const names = await Promise.all(folders.map((folder) => readdir(folder)))
@@ -104,6 +116,7 @@ describe.each(['before', 'in', 'during'] as const)('a process that is killed %s 
       expect(integrityOf(store)).toEqual([{ integrity_check: 'ok' }])
       expect(await litterIn(store)).toEqual([])
       expect(await roundServed(store)).toBe(found)
+      expect(await recordedIn(store)).toEqual(await publishedIn(store))
       published = found
     }
 

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { budgetSkillOf, budgetSkillsOf } from '../../../sync/catalog/budget/budget-skill.ts'
 import type { BudgetSkill } from '../../../sync/catalog/budget/budget-skill.ts'
+import type { RecordedRevision } from '../../../sync/model/changes/generation-record.ts'
 import { pluginSkillsOf } from '../../../sync/model/changes/plugin-changes.ts'
 import type { PluginSkills } from '../../../sync/model/changes/plugin-changes.ts'
 import { skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillStates } from '../../../sync/model/changes/skill-changes.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
-import type { Revision } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
@@ -29,16 +29,18 @@ export type Side = ReadonlyMap<SourceId, SideSource>
 export type SideSource = { readonly failure: SourceFailure } | DiffContents
 
 export interface DiffContents {
-  readonly revision: Revision
+  readonly revision: RecordedRevision
   /** By real path. */
   readonly skills: SkillStates
   /** True for a lock: it does not tell which skills are withheld. */
   readonly isLock?: true
+  /** True for a generation of which there is the record alone. */
+  readonly isRecord?: true
   /** The digest of the docs. */
   readonly docs: string | undefined
-  /** The skills of each plugin of the marketplace. Absent if none is read, or for a lock, which has no plugins. */
+  /** The skills of each plugin of the marketplace. Absent if none is read, or for a lock or a record, which have no plugins. */
   readonly plugins?: PluginSkills | undefined
-  /** The skills as agents list them. Absent for a lock, which has no descriptions, unless they are known by digest. */
+  /** The skills as agents list them. Absent for a record, and for a lock unless its digests are known: they have no descriptions. */
   readonly listed?: readonly BudgetSkill[]
 }
 
@@ -90,9 +92,12 @@ async function servedSnapshots(config: ServedConfig): Promise<readonly Snapshot[
 async function generation(number: number, config: ServedConfig): Promise<Side> {
   using store = await Store.openExisting(config.state)
   const found = await store?.generations.read(number)
-  if (store === undefined || found === undefined)
-    throw new OperatorError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)
-  return ofSnapshots(await Promise.all(found.sources.map(({ snapshot }) => store.snapshots.read(snapshot))))
+  if (store !== undefined && found !== undefined)
+    return ofSnapshots(await Promise.all(found.sources.map(({ snapshot }) => store.snapshots.read(snapshot))))
+  const recorded = await store?.generations.recordedSources(number)
+  if (recorded !== undefined)
+    return new Map([...recorded].map(([source, contents]) => [source, { ...contents, isRecord: true }]))
+  throw new OperatorError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)
 }
 
 function ofSnapshots(snapshots: readonly Snapshot[]): Side {

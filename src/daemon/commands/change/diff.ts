@@ -1,12 +1,12 @@
 import { budgetDeltas, deltaText } from '../../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
+import type { RecordedRevision } from '../../../sync/model/changes/generation-record.ts'
 import { pluginChanges } from '../../../sync/model/changes/plugin-changes.ts'
 import type { PluginChange } from '../../../sync/model/changes/plugin-changes.ts'
 import { docsBetween, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillChange } from '../../../sync/model/changes/skill-changes.ts'
 import type { DocsChange, SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
-import type { Revision } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -94,9 +94,11 @@ type End =
   | { readonly source: SourceId; readonly failure: SourceFailure }
   | {
       readonly source: SourceId
-      readonly from: Revision | undefined
-      readonly to: Revision | undefined
+      readonly from: RecordedRevision | undefined
+      readonly to: RecordedRevision | undefined
       readonly skills: readonly SkillChange[]
+      /** True if the contents of a side are no longer in the store: only names and digests are compared. */
+      readonly areContentsGone?: true
       /** The change of the docs, if any. */
       readonly docs?: DocsChange
       /** The changes of what the plugins of its marketplace have, if any. */
@@ -118,7 +120,8 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
   const docs = docsBetween(from?.docs, to?.docs)
   // A lock has no plugins: nothing is known of what they had.
   const isOfLock = from?.isLock === true || to?.isLock === true
-  const plugins = isOfLock ? [] : pluginChanges(from?.plugins, to?.plugins)
+  const areContentsGone = from?.isRecord === true || to?.isRecord === true
+  const plugins = isOfLock || areContentsGone ? [] : pluginChanges(from?.plugins, to?.plugins)
   const skills = changesOf(from, to)
   const budget = budgetBetween(from, to)
   return {
@@ -126,6 +129,7 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
     from: from?.revision,
     to: to?.revision,
     skills,
+    ...(areContentsGone && { areContentsGone }),
     ...(docs !== undefined && { docs }),
     ...(plugins.length > 0 && { plugins }),
     ...(budget !== undefined && { budget }),
@@ -228,6 +232,7 @@ export async function printDifferences(context: Context, ends: readonly End[], t
     if (isEqual(end)) continue
     printLines(context, [headOf(end)])
     if ('failure' in end) continue
+    if (end.areContentsGone) printLines(context, [`  ${CONTENTS_GONE}`])
     const print = (lines: readonly string[]): void =>
       printLines(
         context,
@@ -241,6 +246,8 @@ export async function printDifferences(context: Context, ends: readonly End[], t
   }
 }
 
+const CONTENTS_GONE = 'names and digests alone: the contents of an earlier generation are no longer in the store'
+
 /** Colors a line of a comparison by its mark. */
 function paintChange(line: string, paint: Paint): string {
   const mark = line.trimStart()
@@ -253,7 +260,7 @@ function headOf(end: End): string {
   return `${end.source}: ${placeOf(end.from)} to ${placeOf(end.to)}`
 }
 
-function placeOf(revision: Revision | undefined): string {
+function placeOf(revision: RecordedRevision | undefined): string {
   if (revision === undefined) return 'nothing'
   const { ref, commit, tag } = revision
   return `${printableLine(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`

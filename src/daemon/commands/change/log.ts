@@ -21,8 +21,8 @@ export const log: Command = {
   name: 'log',
   summary: 'Show what changed, what was decided, by whom, and why',
   details: `
-  The newest comes first. A generation is the whole of what was served between two changes. Decisions of people, of scans
-  and of followed hubs are kept for 90 days.
+  The newest comes first. A generation is the whole of what was served between two changes. Its names are kept for 90
+  days, as are decisions of people, of scans and of followed hubs; its contents as long as retention says.
 `,
   examples: ['skillsyncd log', 'skillsyncd log -n 50'],
   options: {
@@ -85,8 +85,8 @@ function linesOf({ moments, decided }: History, { streams }: Context): string[] 
   return [...lines, ...others.flatMap((one) => one.lines)]
 }
 
-function rowOf({ generation, createdAt, isServed, cause, damage, moves }: StoredGeneration) {
-  return { generation, createdAt, served: isServed, cause, damage, sources: moves }
+function rowOf({ generation, createdAt, isServed, isKept, cause, damage, moves }: StoredGeneration) {
+  return { generation, createdAt, served: isServed, kept: isKept, cause, damage, sources: moves }
 }
 
 /** The generations as lines of text: one about each, and one for each source that moved. A terminal gets ages too. */
@@ -99,11 +99,10 @@ function nowFor({ stdout }: Context['streams']): Date | undefined {
 }
 
 function linesOfMoment(moment: StoredGeneration, now: Date | undefined): string[] {
-  const { generation, createdAt, isServed, damage, moves } = moment
+  const { generation, createdAt, isServed, isKept, damage, moves } = moment
   const mark = isServed ? '* ' : '  '
-  const lines = [
-    `${mark}${generation}  ${timeText(createdAt, now)}  ${causeText(moment)}${isServed ? '  (served)' : ''}`,
-  ]
+  const state = isServed ? '  (served)' : isKept ? '' : '  (names alone)'
+  const lines = [`${mark}${generation}  ${timeText(createdAt, now)}  ${causeText(moment)}${state}`]
   for (const what of damage) lines.push(`    ! ${printableLine(what)}`)
   if (moves === undefined) return [...lines, '    the earlier state is no longer known']
   return [

@@ -24,6 +24,7 @@ export const list: Command = {
 
   WORDS are searched in names, descriptions, when_to_use, tags and headings, and typing errors are tolerated. The result
   is that of the tool search_skills, with the skills that only people call. A skill with several places is found once.
+  Skills that left in the last 90 days follow; with --json they are in "left", each as skillsyncd show has it.
   --max-tokens counts the JSON without its indentation.
 
   --usage shows how often skills were listed, loaded and read: the answers to clients, by day in UTC, up to a minute old.
@@ -101,7 +102,10 @@ export const list: Command = {
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
     if (query !== undefined) {
-      await printFound(context, query, { state: config.state, offered: await readOffered(config, packs), sources })
+      // Those that left are in no pack, and their sources need not be configured any more.
+      const isLeftWanted = (source: string): boolean =>
+        packs === undefined && (only === undefined || sources.includes(source))
+      await printFound(context, query, { config, offered: await readOffered(config, packs), sources, isLeftWanted })
       return 0
     }
     if (context.values['prompt'] === true) {

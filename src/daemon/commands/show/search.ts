@@ -1,15 +1,23 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { hitsWithin } from '../../../serve/mcp/tools/search/hits.ts'
+import { hitsWithin, tokensIn } from '../../../serve/mcp/tools/search/hits.ts'
 import type { Hit } from '../../../serve/mcp/tools/search/hits.ts'
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../../serve/mcp/tools/search/query.ts'
 import { headingsOf, searchedOf } from '../../../serve/mcp/tools/search/search-documents.ts'
 import { SkillIndex } from '../../../serve/mcp/tools/search/skill-index.ts'
 import type { Offered, OfferedSkills } from '../../../sync/catalog/tool-catalog.ts'
+import { isLockable } from '../../../sync/model/skill.ts'
+import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printRows } from '../../cli/columns.ts'
 import { printJson, printLines } from '../../cli/command.ts'
 import type { Context } from '../../cli/command.ts'
+import { idsOf } from '../../config/config.ts'
+import { admissionOf } from '../../pull/trust/serving-policy.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { leftSkills } from '../../status/changes/history.ts'
+import type { LeftSkill } from '../../status/changes/history.ts'
+import { verdictLines } from '../../status/verdict-lines.ts'
 
 /** The words of a search, and how much of what is found is shown. */
 export interface ListQuery {
@@ -34,19 +42,20 @@ export function listQueryOf(context: Context): ListQuery | undefined {
 
 /** The skills to search: those of these sources that tools offer. */
 export interface SkillsToSearch {
-  /** The state folder. */
-  readonly state: string
+  readonly config: ServedConfig
   readonly offered: OfferedSkills
   readonly sources: readonly string[]
+  /** True for a source whose skills that left are searched too. */
+  readonly isLeftWanted: (source: string) => boolean
 }
 
 /** Searches with or without a running daemon, and prints the skills that fit, the best first. */
 export async function printFound(
   context: Context,
   { text, limit, maxTokens }: ListQuery,
-  { state, offered, sources }: SkillsToSearch,
+  { config, offered, sources, isLeftWanted }: SkillsToSearch,
 ): Promise<void> {
-  using store = await Store.openExisting(state)
+  using store = await Store.openExisting(config.state)
   const isWanted = (one: Offered): boolean => offered.placesOf(one).some(({ source }) => sources.includes(source))
   const byId = new Map(offered.once.filter(isWanted).map((one) => [one.id, one]))
   const index = new SkillIndex()
@@ -57,13 +66,40 @@ export async function printFound(
   }
   const found = index.find(text, limit).flatMap((id) => byId.get(id) ?? [])
   const hits = hitsWithin(found, maxTokens, (skill) => offered.placesOf(skill))
-  if (context.json) printJson(context, hits)
-  else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
-  else {
-    printRows(context, ['ID', 'SOURCE', 'DESCRIPTION'], hits.skills.map(cellsOf))
-    if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
-  }
+  const fitting = store === undefined ? [] : await leftThatFit(text, store, config, isLeftWanted)
+  const left = fitting.filter(
+    (_, at) => tokensIn(JSON.stringify({ ...hits, left: fitting.slice(0, at + 1) })) <= (maxTokens ?? Infinity),
+  )
+  if (context.json) return printJson(context, { ...hits, ...(left.length > 0 && { left }) })
+  if (hits.skills.length > 0) printRows(context, ['ID', 'SOURCE', 'DESCRIPTION'], hits.skills.map(cellsOf))
+  else if (left.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
+  if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
+  if (left.length > 0) printLines(context, ['not there any more:', ...left.flatMap((one) => verdictLines(one.verdict))])
 }
+
+/** The skills that left and are not served again, the best first. */
+async function leftThatFit(
+  text: string,
+  store: Store,
+  config: ServedConfig,
+  isWanted: SkillsToSearch['isLeftWanted'],
+): Promise<readonly LeftSkill[]> {
+  const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
+  const there = new Set(
+    snapshots.flatMap(({ source, skills }) => skills.filter(isLockable).map(({ path }) => `${source}/${path}`)),
+  )
+  const left = new Map<string, LeftSkill>()
+  for await (const one of leftSkills(store)) {
+    const id = `${one.source}/${one.path}`
+    if (isWanted(one.source) && !there.has(id) && !left.has(id)) left.set(id, one)
+  }
+  const index = SkillIndex.of(
+    [...left].map(([id, { name }]) => ({ id, name, description: '', whenToUse: '', tags: '', headings: '' })),
+  )
+  return index.find(text, MOST_LEFT).flatMap((id) => left.get(id) ?? [])
+}
+
+const MOST_LEFT = 5
 
 function cellsOf({ id, source, places = [], description }: Hit): readonly string[] {
   const more = places.length > 1 ? `, ${countOf(places.length - 1, 'more place')}` : ''

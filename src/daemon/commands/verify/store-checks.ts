@@ -88,6 +88,17 @@ function fixInRings(source: SourceId): string {
   return `A running daemon writes it again with skillsyncd sync ${source}, and after a restart skillsyncd promote ${source} --now has the rings take newer content`
 }
 
+/** Reads the record of each generation of the last 90 days. Contents do not depend on it. */
+export async function* recordsAreWhole({ store, show, signal }: Verifying): AsyncGenerator<CheckResult> {
+  if (store === undefined) return
+  show('the record of generations')
+  for (const number of await store.generations.records.numbers()) {
+    signal.throwIfAborted()
+    if ((await store.generations.records.read(number)) === undefined)
+      yield verdicts('record-damaged').warn(`the record of generation ${number} cannot be read`)
+  }
+}
+
 /** Reads and hashes every file of the served content. */
 export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<CheckResult> {
   for (const snapshot of [...verifying.snapshots, ...verifying.snapshotsInRings]) yield* inspect(snapshot, verifying)

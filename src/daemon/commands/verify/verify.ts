@@ -26,7 +26,7 @@ import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
 import { compareFiles } from './second-opinion-checks.ts'
 import { databaseDamage, databaseIsWhole, decisionsAreWhole, filesAreWhole, keptAreWhole } from './store-checks.ts'
-import { objectsAreWhole, servedIsWhole } from './store-checks.ts'
+import { objectsAreWhole, recordsAreWhole, servedIsWhole } from './store-checks.ts'
 import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { isIn, verifyingOf } from './verify-context.ts'
@@ -42,7 +42,7 @@ const CHECKS: readonly StoreCheck[] = [
 ]
 
 /** The checks that take long on a large state folder. */
-const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold, objectsAreWhole]
+const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, recordsAreWhole, proofsHold, objectsAreWhole]
 
 const MODES = Object.keys(MODE_OPTIONS)
 const VARIANTS = {

@@ -142,4 +142,6 @@ export const RETENTION_PERIOD = z
   })
   .transform(({ generations, younger_than: youngerThanMs }) => ({ generations, youngerThanMs }))
   .prefault({})
-  .describe('The generations that are kept for a rollback. Served and locked content always stays.')
+  .describe(
+    'The generations that are kept for a rollback. Served and locked content always stays. Names of all stay for 90 days, in 128 MiB.',
+  )

@@ -183,13 +183,13 @@ export interface NamedChange {
 /** The changes by kind, in a fixed order, with the names of at most ten of each. */
 export function changeGroups(changes: readonly SkillChange[]): readonly ChangeGroup[] {
   const groups = Map.groupBy(changes, ({ change }) => change)
-  return KINDS.flatMap((change) => {
+  return CHANGE_KINDS.flatMap((change) => {
     const all = groups.get(change)
     return all === undefined ? [] : [{ change, count: all.length, first: all.slice(0, MOST_NAMED).map(namedChange) }]
   })
 }
 
-const KINDS = [
+export const CHANGE_KINDS = [
   'added',
   'changed',
   'renamed',

@@ -124,10 +124,9 @@ function foreignSchema(file: string): string | undefined {
 
 /** The tables of the store and of a backup, and the indexes that they bring. */
 const SCHEMA_NAMES: ReadonlySet<string> = new Set([
-  ...['object', 'piece', 'head', 'file', 'sqlite_sequence'].map((name) => `table ${name}`),
-  ...['object_label', 'sqlite_autoindex_object_1', 'sqlite_autoindex_piece_1', 'sqlite_autoindex_file_1'].map(
-    (name) => `index ${name}`,
-  ),
+  ...['object', 'piece', 'head', 'record', 'file', 'sqlite_sequence'].map((name) => `table ${name}`),
+  ...['object_label', 'record_at', 'record_total', 'record_leaving'].map((name) => `index ${name}`),
+  ...['object', 'piece', 'file'].map((name) => `index sqlite_autoindex_${name}_1`),
 ])
 
 /** One file that can be copied: without a WAL beside it. */

@@ -179,7 +179,7 @@ const SETTINGS = `
 const APPLICATION_ID = 0x73_6b_6c_73
 
 /** The version of the schema, in `user_version`. */
-const VERSION = 1
+const VERSION = 2
 
 /** `AUTOINCREMENT`: an id is never used twice, so what is newer than the start of a lease has a greater one. */
 const SCHEMA = `
@@ -201,6 +201,16 @@ const SCHEMA = `
     sequence INTEGER PRIMARY KEY,
     generation BLOB NOT NULL CHECK (length(generation) = 32)
   ) STRICT;
+  CREATE TABLE record (
+    sequence INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    has_leaving INTEGER NOT NULL,
+    text TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX record_at ON record (at);
+  CREATE INDEX record_total ON record (total);
+  CREATE INDEX record_leaving ON record (sequence) WHERE has_leaving = 1;
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${VERSION};
 `

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { inTransaction, type runOnDatabase } from './database.ts'
 import { blobOf, digestIn } from './object-rows.ts'
-import type { StoreHead } from './object-store.ts'
+import type { HeadRecord, StoreHead } from './object-store.ts'
+import type { RecordRows } from './record-rows.ts'
 
 /** The rows of heads, on one connection: the present head, and the earlier ones that are kept. */
 export class HeadRows {
@@ -11,10 +12,12 @@ export class HeadRows {
   readonly #all: StatementSync
   readonly #add: StatementSync
   readonly #forget: StatementSync
+  readonly #records: RecordRows
 
   /** `run` runs all work on the database, and converts its errors. */
-  constructor(database: DatabaseSync, run: typeof runOnDatabase) {
+  constructor(database: DatabaseSync, run: typeof runOnDatabase, records: RecordRows) {
     this.#database = database
+    this.#records = records
     this.#run = run
     this.#newest = database.prepare('SELECT sequence, generation FROM head ORDER BY sequence DESC LIMIT 1')
     this.#all = database.prepare('SELECT sequence, generation FROM head ORDER BY sequence DESC')
@@ -31,19 +34,21 @@ export class HeadRows {
     return this.#run('read the heads', () => this.#all.all()).map(headIn)
   }
 
-  swap(expected: StoreHead | undefined, next: StoreHead): boolean {
+  swap(expected: StoreHead | undefined, next: StoreHead, record?: HeadRecord): boolean {
     if (next.sequence <= (expected?.sequence ?? 0)) throw new TypeError('The sequence of a head grows')
     return this.#inTransaction('publish', () => {
       const head = this.#head()
       if (head?.sequence !== expected?.sequence || head?.generation !== expected?.generation) return false
       this.#insert(next)
+      if (record !== undefined) this.#records.put([record])
       return true
     })
   }
 
-  /** Replaces all heads by these. */
+  /** Replaces all heads by these, and forgets the records: those of other heads may be among them. */
   adopt(heads: readonly StoreHead[]): void {
     this.#inTransaction('copy generations', () => {
+      this.#records.clear()
       for (const { sequence } of this.#all.all().map(headIn)) this.#forget.run(sequence)
       for (const head of heads) this.#insert(head)
     })

@@ -33,9 +33,16 @@ export interface ObjectStore extends Disposable {
   heads(): Promise<readonly StoreHead[]>
   /**
    * Replaces the head if it is the expected one, and returns true. Returns false, and changes nothing, if another head
-   * is there. `next.sequence` is greater than that of the expected head. It is durable when this resolves.
+   * is there. `next.sequence` is greater than that of the expected head. The record of the next head is added in the same
+   * step, and those that its limits leave no room for are removed. It is durable when this resolves.
    */
-  swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean>
+  swap(expected: StoreHead | undefined, next: StoreHead, record?: HeadRecord): Promise<boolean>
+  /** Returns the sequences of all records, or of those with a leaving whose text has this part; newest first. */
+  recordSequences(leaving?: string): Promise<readonly number[]>
+  /** Returns the records of these sequences, in any order. One that is not there, or has no usable form, is left out. */
+  records(sequences: readonly number[]): AsyncIterable<HeadRecord>
+  /** Adds records of earlier heads, in place of those of the same sequences. */
+  addRecords(records: readonly HeadRecord[]): Promise<void>
   /** Forgets earlier heads, and removes the objects that are neither live nor leased. The present head stays. */
   collect(collection: LiveObjects): Promise<CollectedObjects>
 }
@@ -46,6 +53,27 @@ export interface StoreHead {
   readonly sequence: number
   readonly generation: Digest
 }
+
+/** A text about one head that outlives its objects: a collection does not look at it. */
+export interface HeadRecord {
+  readonly sequence: number
+  /** In milliseconds since 1970. Records that are 90 days older than the newest go. */
+  readonly at: number
+  /** The bytes of this text and of all before it. Records whose total is `MOST_RECORD_BYTES` below the newest go. */
+  readonly total: number
+  /** True if a search for what left has to read it. */
+  readonly hasLeaving: boolean
+  readonly text: string
+}
+
+/** The time for which a record stays. */
+export const RECORD_MS = 90 * 86_400_000
+
+/** The bytes of all records: 90 days of a generation a minute need some 80 MiB. */
+export const MOST_RECORD_BYTES = 2 ** 27
+
+/** The most bytes of one record. */
+export const MOST_TEXT_BYTES = 2 ** 22
 
 /** Everything that a collection keeps. */
 export interface LiveObjects {

@@ -8,7 +8,8 @@ import { ObjectBatch } from './object-batch.ts'
 import { ObjectLeases } from './object-leases.ts'
 import { digestIn, ObjectRows } from './object-rows.ts'
 import type { FoundObject } from './object-rows.ts'
-import type { CollectedObjects, LiveObjects, Digest, StoreHead, ObjectStore } from './object-store.ts'
+import type { CollectedObjects, LiveObjects, Digest, HeadRecord, StoreHead, ObjectStore } from './object-store.ts'
+import { RecordRows } from './record-rows.ts'
 
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
 export class SqliteObjects implements ObjectStore {
@@ -81,10 +82,11 @@ export class SqliteObjects implements ObjectStore {
     const database = opening.use(this.#file.open())
     return this.#run('open the database', () => {
       const rows = new ObjectRows(database, this.#run)
-      const heads = new HeadRows(database, this.#run)
+      const records = new RecordRows(database, this.#run)
+      const heads = new HeadRows(database, this.#run, records)
       const statements = prepareStatements(database)
       opening.move()
-      return { database, rows, heads, statements }
+      return { database, rows, heads, records, statements }
     })
   }
 
@@ -198,11 +200,26 @@ export class SqliteObjects implements ObjectStore {
     return this.#connection.heads.all()
   }
 
-  async swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean> {
-    return this.#connection.heads.swap(expected, next)
+  async swap(expected: StoreHead | undefined, next: StoreHead, record?: HeadRecord): Promise<boolean> {
+    return this.#connection.heads.swap(expected, next, record)
   }
 
-  /** Takes the heads of an earlier store over, in place of all that are there. Only before the store is used. */
+  async recordSequences(leaving?: string): Promise<readonly number[]> {
+    return this.#connection.records.sequences(leaving)
+  }
+
+  async *records(sequences: readonly number[]): AsyncGenerator<HeadRecord> {
+    for (const sequence of sequences) {
+      const record = this.#connection.records.get(sequence)
+      if (record !== undefined) yield record
+    }
+  }
+
+  async addRecords(records: readonly HeadRecord[]): Promise<void> {
+    this.#connection.records.add(records)
+  }
+
+  /** Takes the heads of an earlier store over, in place of all that are there, and of the records. */
   async adopt(heads: readonly StoreHead[]): Promise<void> {
     this.#connection.heads.adopt(heads)
   }
@@ -300,6 +317,7 @@ interface OpenConnection {
   readonly database: DatabaseSync
   readonly rows: ObjectRows
   readonly heads: HeadRows
+  readonly records: RecordRows
   readonly statements: Statements
 }
 

@@ -91,8 +91,8 @@ describe('a file is refused', () => {
     { what: 'that brings a view', damage: 'CREATE VIEW v AS SELECT 1', says: 'it has a view "v"' },
     {
       what: 'of a later version',
-      damage: 'PRAGMA user_version = 2',
-      says: 'its version is 2 and this program knows 1',
+      damage: 'PRAGMA user_version = 3',
+      says: 'its version is 3 and this program knows 2',
     },
     { what: 'of another program', damage: 'PRAGMA application_id = 1', says: 'it was not written by skillsyncd' },
   ])('$what', async ({ damage, says }) => {

@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { LiveObjects, StoreHead, ObjectStore } from '../../../../src/sync/store/objects/object-store.ts'
+import { MOST_RECORD_BYTES, RECORD_MS } from '../../../../src/sync/store/objects/object-store.ts'
+import type {
+  HeadRecord,
+  LiveObjects,
+  StoreHead,
+  ObjectStore,
+} from '../../../../src/sync/store/objects/object-store.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
+import { listed } from '../../../support/listed.ts'
 
 /** A place where objects are kept: any number of stores can be opened there, one after the other. */
 export interface ObjectPlace extends AsyncDisposable {
@@ -72,6 +79,62 @@ export function keepsObjects(makePlace: () => Promise<ObjectPlace>): void {
       await scene.store.collect({ heads: new Set([2]), live: new Set() })
 
       expect(await scene.store.heads()).toEqual([headOf(4, ONE), headOf(2, ONE)])
+    })
+
+    test('the record of a head comes with its swap, and with none that fails', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.store.swap(undefined, headOf(1, ONE), recordOf(1))
+
+      await scene.store.swap(headOf(1, TWO), headOf(2, TWO), recordOf(2))
+      await scene.restart()
+
+      expect(await recordsIn(scene)).toEqual([recordOf(1)])
+    })
+
+    test('a collection forgets heads and objects, and no record', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE)
+      scene.endLease()
+      await scene.recordTo(3)
+
+      await scene.store.collect(NOTHING)
+
+      expect(await scene.store.heads()).toEqual([headOf(3, ONE)])
+      expect(await recordsIn(scene)).toEqual([recordOf(3), recordOf(2), recordOf(1)])
+    })
+
+    test('records that are 90 days older than the newest go with its swap', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.recordTo(2)
+
+      const later = { ...recordOf(3), at: recordOf(2).at + RECORD_MS }
+      await scene.store.swap(headOf(2, ONE), headOf(3, ONE), later)
+
+      expect(await recordsIn(scene)).toEqual([later, recordOf(2)])
+    })
+
+    test('records go, the oldest first, when all together are too large', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.recordTo(2)
+
+      const large = { ...recordOf(3), total: recordOf(1).total + MOST_RECORD_BYTES }
+      await scene.store.swap(headOf(2, ONE), headOf(3, ONE), large)
+
+      expect(await recordsIn(scene)).toEqual([large, recordOf(2)])
+    })
+
+    test('records of earlier heads are added, and those of what left are found by a part of their texts', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.swapTo(4)
+
+      const records = [4, 3, 2, 1].map((at) => recordOf(at, at % 2 === 0))
+      await scene.store.addRecords(records.slice(2))
+      await scene.store.addRecords(records.slice(0, 2))
+
+      expect(await recordsIn(scene)).toEqual(records)
+      expect(await scene.store.recordSequences('')).toEqual([4, 2])
+      expect(await scene.store.recordSequences('of 2')).toEqual([2])
+      expect(await scene.store.recordSequences('of 3')).toEqual([])
     })
 
     test('of many swaps of one head at the same time, one succeeds', async () => {
@@ -193,6 +256,12 @@ class Scene implements AsyncDisposable {
       await this.store.swap(at === 1 ? undefined : headOf(at - 1, ONE), headOf(at, ONE))
   }
 
+  /** The same, with a record of each. */
+  async recordTo(sequence: number): Promise<void> {
+    for (let at = 1; at <= sequence; at += 1)
+      await this.store.swap(at === 1 ? undefined : headOf(at - 1, ONE), headOf(at, ONE), recordOf(at))
+  }
+
   async restart(): Promise<void> {
     this.store[Symbol.dispose]()
     this.store = await this.#place.open()
@@ -293,6 +362,17 @@ async function stateOf({
 
 function headOf(sequence: number, generation: Uint8Array): StoreHead {
   return { sequence, generation: sha256(generation) }
+}
+
+function recordOf(sequence: number, hasLeaving = false): HeadRecord {
+  const text = `the text of ${sequence}`
+  return { sequence, at: 1_000 * sequence, total: 100 * sequence, hasLeaving, text }
+}
+
+/** Newest first. */
+async function recordsIn({ store }: Scene): Promise<readonly HeadRecord[]> {
+  const records = await listed(store.records(await store.recordSequences()))
+  return records.toSorted((a, b) => b.sequence - a.sequence)
 }
 
 function sha256(bytes: Uint8Array): string {

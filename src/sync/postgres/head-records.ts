@@ -1,0 +1,54 @@
+import type { QueryResultRow } from 'pg'
+import { MOST_RECORD_BYTES, MOST_TEXT_BYTES, RECORD_MS } from '../store/objects/object-store.ts'
+import type { HeadRecord } from '../store/objects/object-store.ts'
+
+/** Runs one statement, alone or in a transaction. */
+type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: readonly QueryResultRow[] }>
+
+/** Adds records, and removes those that have no room beside the newest. In a transaction of the caller. */
+export async function putRecords(query: Query, records: readonly HeadRecord[]): Promise<void> {
+  for (const { sequence, at, total, hasLeaving, text } of records)
+    await query(PUT, [sequence, at, total, hasLeaving, text])
+  await query(PRUNE, [RECORD_MS, MOST_RECORD_BYTES])
+}
+
+/** Returns the sequences of all records, or of those with a leaving whose text has this part; newest first. */
+export async function recordSequences(query: Query, leaving?: string): Promise<readonly number[]> {
+  const which = leaving === undefined ? '' : 'WHERE has_leaving AND strpos(text, $1) > 0'
+  const values = leaving === undefined ? [] : [leaving]
+  const { rows } = await query(`SELECT sequence FROM skillsyncd.record ${which} ORDER BY sequence DESC`, values)
+  return rows.map(({ sequence }) => Number(sequence))
+}
+
+/** Returns the records of these sequences, but those that have no usable form. */
+export async function* recordsOf(query: Query, sequences: readonly number[]): AsyncGenerator<HeadRecord> {
+  for (let from = 0; from < sequences.length; from += AT_ONCE) {
+    const { rows } = await query(READ, [sequences.slice(from, from + AT_ONCE), MOST_TEXT_BYTES])
+    for (const { sequence, at, total, has_leaving: hasLeaving, text } of rows)
+      yield {
+        sequence: Number(sequence),
+        at: Number(at),
+        total: Number(total),
+        hasLeaving: hasLeaving === true,
+        text: String(text),
+      }
+  }
+}
+
+/** A statement reads no more than so many records: each can have some mebibytes. */
+const AT_ONCE = 16
+
+const PUT = `
+  INSERT INTO skillsyncd.record (sequence, at, total, has_leaving, text) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (sequence) DO UPDATE
+  SET at = excluded.at, total = excluded.total, has_leaving = excluded.has_leaving, text = excluded.text`
+
+const PRUNE = `
+  WITH newest AS (SELECT at, total FROM skillsyncd.record ORDER BY sequence DESC LIMIT 1)
+  DELETE FROM skillsyncd.record
+  WHERE record.at < (SELECT at FROM newest) - $1::bigint OR record.total <= (SELECT total FROM newest) - $2::bigint`
+
+const READ = `
+  SELECT * FROM skillsyncd.record
+  WHERE sequence = ANY ($1) AND total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
+    AND octet_length(text) <= $2 ORDER BY sequence DESC`

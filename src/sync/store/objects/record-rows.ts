@@ -1,0 +1,76 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { inTransaction, type runOnDatabase } from './database.ts'
+import { MOST_RECORD_BYTES, MOST_TEXT_BYTES, RECORD_MS } from './object-store.ts'
+import type { HeadRecord } from './object-store.ts'
+
+/** The rows of records of heads, on one connection. What is added or removed costs as much as itself. */
+export class RecordRows {
+  readonly #database: DatabaseSync
+  readonly #run: typeof runOnDatabase
+  readonly #put: StatementSync
+  readonly #newest: StatementSync
+  readonly #prune: StatementSync
+  readonly #all: StatementSync
+  readonly #leaving: StatementSync
+  readonly #get: StatementSync
+
+  /** `run` runs all work on the database, and converts its errors. */
+  constructor(database: DatabaseSync, run: typeof runOnDatabase) {
+    this.#database = database
+    this.#run = run
+    this.#put = database.prepare(
+      'INSERT OR REPLACE INTO record (sequence, at, total, has_leaving, text) VALUES (?, ?, ?, ?, ?)',
+    )
+    this.#newest = database.prepare(
+      `SELECT at, total FROM record WHERE ${OF_HEADS} AND ${USABLE} ORDER BY sequence DESC LIMIT 1`,
+    )
+    this.#prune = database.prepare('DELETE FROM record WHERE at < ? OR total <= ?')
+    // The index has the sequences, and is small.
+    this.#all = database.prepare(
+      `SELECT sequence FROM record INDEXED BY record_total WHERE ${OF_HEADS} ORDER BY sequence DESC`,
+    )
+    this.#leaving = database.prepare(
+      `SELECT sequence FROM record WHERE has_leaving = 1 AND ${OF_HEADS} AND instr(text, ?) > 0 ORDER BY sequence DESC`,
+    )
+    this.#get = database.prepare(`SELECT * FROM record WHERE sequence = ? AND ${USABLE}`)
+  }
+
+  /** Adds records, and removes those that have no room beside the newest. For a transaction of the caller. */
+  put(records: readonly HeadRecord[]): void {
+    for (const { sequence, at, total, hasLeaving, text } of records)
+      this.#put.run(sequence, at, total, Number(hasLeaving), text)
+    const newest = this.#newest.get()
+    if (newest !== undefined)
+      this.#prune.run(Number(newest['at']) - RECORD_MS, Number(newest['total']) - MOST_RECORD_BYTES)
+  }
+
+  add(records: readonly HeadRecord[]): void {
+    this.#run('add records', () => inTransaction(this.#database, () => this.put(records)))
+  }
+
+  /** For a transaction of the caller. */
+  clear(): void {
+    this.#database.exec('DELETE FROM record')
+  }
+
+  /** Of all records, or of those with a leaving whose text has this part; newest first. */
+  sequences(leaving: string | undefined): readonly number[] {
+    const rows = this.#run('list records', () => (leaving === undefined ? this.#all.all() : this.#leaving.all(leaving)))
+    return rows.map(({ sequence }) => Number(sequence))
+  }
+
+  /** `undefined` if there is none that can be used. */
+  get(sequence: number): HeadRecord | undefined {
+    const row = this.#run('read a record', () => this.#get.get(sequence))
+    if (row === undefined) return undefined
+    const { at, total, has_leaving: hasLeaving, text } = row
+    return { sequence, at: Number(at), total: Number(total), hasLeaving: hasLeaving === 1, text: String(text) }
+  }
+}
+
+const OF_HEADS = 'sequence <= (SELECT max(sequence) FROM head)'
+
+/** A database of another hand can have any value: a number that JavaScript has not would end the process. */
+const USABLE = `
+  abs(at) < ${Number.MAX_SAFE_INTEGER} AND total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
+  AND octet_length(text) <= ${MOST_TEXT_BYTES}`
