@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import { MOST_RECORD_BYTES, MOST_TEXT_BYTES, RECORD_MS } from '../store/objects/object-store.ts'
-import type { HeadRecord } from '../store/objects/object-store.ts'
+import type { HeadRecord, RecordQuery } from '../store/objects/object-store.ts'
 
 /** Runs one statement, alone or in a transaction. */
 type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: readonly QueryResultRow[] }>
@@ -12,11 +12,9 @@ export async function putRecords(query: Query, records: readonly HeadRecord[]): 
   await query(PRUNE, [RECORD_MS, MOST_RECORD_BYTES])
 }
 
-/** Returns the sequences of all records, or of those with a leaving whose text has this part; newest first. */
-export async function recordSequences(query: Query, leaving?: string): Promise<readonly number[]> {
-  const which = leaving === undefined ? '' : 'WHERE has_leaving AND strpos(text, $1) > 0'
-  const values = leaving === undefined ? [] : [leaving]
-  const { rows } = await query(`SELECT sequence FROM skillsyncd.record ${which} ORDER BY sequence DESC`, values)
+/** Returns the sequences of the records that are wanted, newest first. */
+export async function recordSequences(query: Query, { most, leaving }: RecordQuery): Promise<readonly number[]> {
+  const { rows } = await query(SEQUENCES, [leaving ?? null, most ?? null])
   return rows.map(({ sequence }) => Number(sequence))
 }
 
@@ -37,6 +35,10 @@ export async function* recordsOf(query: Query, sequences: readonly number[]): As
 
 /** A statement reads no more than so many records: each can have some mebibytes. */
 const AT_ONCE = 16
+
+const SEQUENCES = `
+  SELECT sequence FROM skillsyncd.record WHERE $1::text IS NULL OR (has_leaving AND strpos(text, $1) > 0)
+  ORDER BY sequence DESC LIMIT $2::bigint`
 
 const PUT = `
   INSERT INTO skillsyncd.record (sequence, at, total, has_leaving, text) VALUES ($1, $2, $3, $4, $5)

@@ -8,6 +8,7 @@ import type {
   HeadRecord,
   LiveObjects,
   ObjectStore,
+  RecordQuery,
   StoreHead,
 } from '../store/objects/object-store.ts'
 import { putRecords, recordSequences, recordsOf } from './head-records.ts'
@@ -169,8 +170,8 @@ export class PostgresObjects implements ObjectStore {
     return this.#database.transact('publish', async (client) => swapIn(client, expected, [next, record], epoch))
   }
 
-  async recordSequences(leaving?: string): Promise<readonly number[]> {
-    return recordSequences(this.#reading, leaving)
+  async recordSequences(wanted: RecordQuery = {}): Promise<readonly number[]> {
+    return recordSequences(this.#reading, wanted)
   }
 
   records(sequences: readonly number[]): AsyncIterable<HeadRecord> {

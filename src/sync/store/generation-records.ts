@@ -29,9 +29,9 @@ export class GenerationRecords {
     this.#snapshots = snapshots
   }
 
-  /** Newest first. */
-  async numbers(): Promise<readonly number[]> {
-    return this.#objects.recordSequences()
+  /** The latest, at most so many, newest first. */
+  async numbers(most?: number): Promise<readonly number[]> {
+    return this.#objects.recordSequences(most === undefined ? {} : { most })
   }
 
   /** `undefined` if there is none, or it has not the form of a record. */
@@ -43,7 +43,7 @@ export class GenerationRecords {
   /** The records in which a skill left and whose text has this name in it, newest first. */
   async *leaving(name = ''): AsyncGenerator<GenerationRecord> {
     const part = JSON.stringify(name).slice(1, -1)
-    for await (const stored of this.#objects.records(await this.#objects.recordSequences(part))) {
+    for await (const stored of this.#objects.records(await this.#objects.recordSequences({ leaving: part }))) {
       const record = recordIn(stored)
       if (record !== undefined) yield record
     }

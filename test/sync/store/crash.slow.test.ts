@@ -162,6 +162,21 @@ test('the head moves after all that it names is committed, and a checkout gets i
   expect(steps.indexOf('symlink ../checkouts/*/skill-1 links/*')).toBeGreaterThan(named)
 })
 
+test('no statement of a publish reads all records', async () => {
+  await using folder = await temporaryFolder()
+  const { lines } = await runChild(folder.path, 1, { call: 0, moment: 'in', spins: 0 })
+
+  const calls = lines.map((line): string[] => JSON.parse(line))
+  const statements = new Set(
+    calls.flatMap(([, sql = '']) => (/\brecord\b/.test(sql) && !/CREATE/.test(sql) ? [sql] : [])),
+  )
+  using database = new DatabaseSync(join(folder.path, 'store.db'))
+  const plans = [...statements].map((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+
+  expect(statements.size).toBeGreaterThan(2)
+  for (const { detail } of plans.flat()) expect(detail).not.toMatch(/SCAN record|TEMP B-TREE|total>/)
+})
+
 test('the round that the child counts to is shorter than the calls that are chosen', async () => {
   await using folder = await temporaryFolder()
 

@@ -42,7 +42,7 @@ export interface SourceMove {
 export async function historyOf({ generations, snapshots }: Store, most: number): Promise<StoredGeneration[]> {
   const served = (await generations.current())?.number
   const kept = new Set(await generations.numbers())
-  const numbers = [...kept.union(new Set(await generations.records.numbers()))].toSorted((a, b) => b - a)
+  const numbers = [...kept.union(new Set(await generations.records.numbers(most)))].toSorted((a, b) => b - a)
   const whole = new Map<string, boolean>()
   const moments: StoredGeneration[] = []
   for (const number of numbers.slice(0, most)) {

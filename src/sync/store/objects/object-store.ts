@@ -37,8 +37,8 @@ export interface ObjectStore extends Disposable {
    * step, and those that its limits leave no room for are removed. It is durable when this resolves.
    */
   swap(expected: StoreHead | undefined, next: StoreHead, record?: HeadRecord): Promise<boolean>
-  /** Returns the sequences of all records, or of those with a leaving whose text has this part; newest first. */
-  recordSequences(leaving?: string): Promise<readonly number[]>
+  /** Returns the sequences of all records, or of those that are wanted; newest first. */
+  recordSequences(wanted?: RecordQuery): Promise<readonly number[]>
   /** Returns the records of these sequences, in any order. One that is not there, or has no usable form, is left out. */
   records(sequences: readonly number[]): AsyncIterable<HeadRecord>
   /** Adds records of earlier heads, in place of those of the same sequences. */
@@ -64,6 +64,12 @@ export interface HeadRecord {
   /** True if a search for what left has to read it. */
   readonly hasLeaving: boolean
   readonly text: string
+}
+
+/** The newest records, or those with a leaving whose text has this part. */
+export interface RecordQuery {
+  readonly most?: number
+  readonly leaving?: string
 }
 
 /** The time for which a record stays. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { inTransaction, type runOnDatabase } from './database.ts'
 import { MOST_RECORD_BYTES, MOST_TEXT_BYTES, RECORD_MS } from './object-store.ts'
-import type { HeadRecord } from './object-store.ts'
+import type { HeadRecord, RecordQuery } from './object-store.ts'
 
 /** The rows of records of heads, on one connection. What is added or removed costs as much as itself. */
 export class RecordRows {
@@ -11,6 +11,7 @@ export class RecordRows {
   readonly #newest: StatementSync
   readonly #prune: StatementSync
   readonly #all: StatementSync
+  readonly #latest: StatementSync
   readonly #leaving: StatementSync
   readonly #get: StatementSync
 
@@ -29,6 +30,7 @@ export class RecordRows {
     this.#all = database.prepare(
       `SELECT sequence FROM record INDEXED BY record_total WHERE ${OF_HEADS} ORDER BY sequence DESC`,
     )
+    this.#latest = database.prepare(`SELECT sequence FROM record WHERE ${OF_HEADS} ORDER BY sequence DESC LIMIT ?`)
     this.#leaving = database.prepare(
       `SELECT sequence FROM record WHERE has_leaving = 1 AND ${OF_HEADS} AND instr(text, ?) > 0 ORDER BY sequence DESC`,
     )
@@ -53,9 +55,12 @@ export class RecordRows {
     this.#database.exec('DELETE FROM record')
   }
 
-  /** Of all records, or of those with a leaving whose text has this part; newest first. */
-  sequences(leaving: string | undefined): readonly number[] {
-    const rows = this.#run('list records', () => (leaving === undefined ? this.#all.all() : this.#leaving.all(leaving)))
+  /** Newest first. */
+  sequences({ most, leaving }: RecordQuery): readonly number[] {
+    const rows = this.#run('list records', () => {
+      if (leaving !== undefined) return this.#leaving.all(leaving)
+      return most === undefined ? this.#all.all() : this.#latest.all(most)
+    })
     return rows.map(({ sequence }) => Number(sequence))
   }
 
@@ -70,7 +75,10 @@ export class RecordRows {
 
 const OF_HEADS = 'sequence <= (SELECT max(sequence) FROM head)'
 
-/** A database of another hand can have any value: a number that JavaScript has not would end the process. */
+/**
+ * A database of another hand can have any value: a number that JavaScript has not would end the process. The plus keeps
+ * SQLite from a search by the total, which all rows fit.
+ */
 const USABLE = `
-  abs(at) < ${Number.MAX_SAFE_INTEGER} AND total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
+  abs(at) < ${Number.MAX_SAFE_INTEGER} AND +total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
   AND octet_length(text) <= ${MOST_TEXT_BYTES}`

@@ -8,7 +8,15 @@ import { ObjectBatch } from './object-batch.ts'
 import { ObjectLeases } from './object-leases.ts'
 import { digestIn, ObjectRows } from './object-rows.ts'
 import type { FoundObject } from './object-rows.ts'
-import type { CollectedObjects, LiveObjects, Digest, HeadRecord, StoreHead, ObjectStore } from './object-store.ts'
+import type {
+  CollectedObjects,
+  LiveObjects,
+  Digest,
+  HeadRecord,
+  RecordQuery,
+  StoreHead,
+  ObjectStore,
+} from './object-store.ts'
 import { RecordRows } from './record-rows.ts'
 
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
@@ -204,8 +212,8 @@ export class SqliteObjects implements ObjectStore {
     return this.#connection.heads.swap(expected, next, record)
   }
 
-  async recordSequences(leaving?: string): Promise<readonly number[]> {
-    return this.#connection.records.sequences(leaving)
+  async recordSequences(wanted: RecordQuery = {}): Promise<readonly number[]> {
+    return this.#connection.records.sequences(wanted)
   }
 
   async *records(sequences: readonly number[]): AsyncGenerator<HeadRecord> {

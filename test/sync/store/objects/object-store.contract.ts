@@ -132,9 +132,10 @@ export function keepsObjects(makePlace: () => Promise<ObjectPlace>): void {
       await scene.store.addRecords(records.slice(0, 2))
 
       expect(await recordsIn(scene)).toEqual(records)
-      expect(await scene.store.recordSequences('')).toEqual([4, 2])
-      expect(await scene.store.recordSequences('of 2')).toEqual([2])
-      expect(await scene.store.recordSequences('of 3')).toEqual([])
+      expect(await scene.store.recordSequences({ leaving: '' })).toEqual([4, 2])
+      expect(await scene.store.recordSequences({ leaving: 'of 2' })).toEqual([2])
+      expect(await scene.store.recordSequences({ leaving: 'of 3' })).toEqual([])
+      expect(await scene.store.recordSequences({ most: 2 })).toEqual([4, 3])
     })
 
     test('of many swaps of one head at the same time, one succeeds', async () => {
