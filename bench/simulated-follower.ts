@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { inParallel } from '../src/base/async/parallel.ts'
-import { parseEntry } from '../src/features/channel/content/channel-entry.ts'
+import { parseEntry } from '../src/sync/store/channel-entry.ts'
 import { reportText } from '../src/features/channel/content/follower-report.ts'
 import { recallsAt, recallsOf, walkChannel } from '../src/features/channel/content/walk-channel.ts'
 import { ChannelObjects } from '../src/features/channel/follow/channel-objects.ts'

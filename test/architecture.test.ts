@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { basename, dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { AGAINST_THE_ORDER, ROOMS } from './rooms.ts'
+import { AGAINST_THE_ORDER, CORE_WITH_FEATURES, ROOMS } from './rooms.ts'
 
 const ROOT = fileURLToPath(new URL('../src/', import.meta.url))
 const PROJECT = fileURLToPath(new URL('../', import.meta.url))
@@ -55,6 +55,16 @@ test('a room imports the rooms before it alone, types counted, but for what is l
   function isAfter(other: string, room: string): boolean {
     return rooms.indexOf(other) > rooms.indexOf(room)
   }
+})
+
+test('one file of the core lists the features, and no other imports any, but for what is listed', () => {
+  const importing = imports.filter(({ file, names }) => {
+    const imported = names.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(file), names)) : ''
+    return !file.startsWith('features/') && imported.startsWith('features/')
+  })
+
+  const known = ['daemon/features.ts', ...Object.keys(CORE_WITH_FEATURES)]
+  expect(Array.from(new Set(importing.map(({ file }) => file))).toSorted()).toEqual(known.toSorted())
 })
 
 test('a folder holds few enough files to be read at a glance', () => {

@@ -35,10 +35,10 @@ export const ROOMS: Readonly<Record<string, string>> = {
   'features/marketplace': 'the plugin marketplace: its git remote, its publication, the enrollment of agents',
   'features/channel': 'the channel: log, publication, the follower, recalls, witnesses, proofs',
   'features/rings': 'rings: when content passes from one to the next, what stops it, and their members',
-  'features/lock-repository': 'the lock of a git repository, followed, and the pull request that moves it',
+  'features/lock-repository': 'the lock of a git repository, followed',
   'features/usage': 'counts of use, and the telemetry of agents',
   'features/hub-of-several': 'a hub of several processes: what each takes over from the others',
-  'features/author': '`validate`, `project` and `new` for authors, and the texts of all rules',
+  'features/author': '`validate`, `project` and `new` for authors, `explain`, and the texts of all rules',
   'daemon/commands': 'the commands of the core: show, change, run, verify, doctor, SBOM, service',
   daemon: 'the process put together: what runs, what a reload keeps, the list of commands',
 }
@@ -46,8 +46,24 @@ export const ROOMS: Readonly<Record<string, string>> = {
 /** Imports against the order that are left. None is added; one that goes is taken out here. */
 export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
   'daemon/runtime': ['daemon/config'],
-  'daemon/pull': ['daemon/status', 'features/channel'],
-  'daemon/status': ['features/scan', 'features/rings'],
+  'daemon/pull': ['daemon/status'],
   'daemon/cli': ['daemon'],
   'daemon/commands': ['daemon'],
+}
+
+/** The files of the core that import features beside `daemon/features.ts`, and why. None is added; one that goes is taken out here. */
+export const CORE_WITH_FEATURES: Readonly<Record<string, string>> = {
+  'daemon/commands/change/approve-skills.ts':
+    'a skill of an MCP server is approved, and its files are fetched to be shown',
+  'daemon/commands/change/disable.ts': 'what is disabled at all followers is enabled with the skill',
+  'daemon/commands/change/preview.ts': 'a file of an MCP server is fetched to be shown',
+  'daemon/commands/run/mcp.ts': 'its answers are counted',
+  'daemon/compose.ts': 'the parts of features and of the core call each other',
+  'daemon/configuration.ts': 'one schema has all keys in one order',
+  'daemon/daemon.ts': 'it takes over what other processes of a hub decided, and the rings, before the first catalog',
+  'daemon/follower.ts': 'it serves the rings and the files of MCP servers without a daemon',
+  'daemon/http-server.ts': 'its answers are counted',
+  'daemon/reload-state.ts': 'links, sessions and counts outlive a reload',
+  'daemon/source-kinds.ts': 'it opens every kind of source',
+  'daemon/writer.ts': 'a process of a hub of several gets its part before the daemon',
 }

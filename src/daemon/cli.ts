@@ -9,6 +9,7 @@ import { CALLS, loadedGroups } from './command-table.ts'
 import { processEnvironment } from './config/process-environment.ts'
 import { ConfigError } from './config/rules/config-error.ts'
 import type { WholeConfig } from './configuration.ts'
+import { COMMAND_FEATURES, runVariant } from './features.ts'
 import { printableLine } from './runtime/log/log-line.ts'
 import { isLogLevel } from './runtime/log/log.ts'
 import { Redactor } from './runtime/log/redactor.ts'
@@ -120,7 +121,8 @@ async function runCommand(
     result,
     onHangUp: (listener) => void process.on('SIGHUP', listener),
     configuration: async () => import('./configuration.ts'),
-    items: async () => (await import('./features.ts')).loadItems(),
+    features: COMMAND_FEATURES,
+    runVariant: async (name) => runVariant(name, context),
     becomeWriter: async (candidate, signal) => (await import('./writer.ts')).becomeWriter(candidate, signal),
     commands: CALLS,
   }

@@ -35,7 +35,6 @@ const CORE_COMMANDS: CommandLoaders = {
   log: async () => (await import('./commands/change/log.ts')).log,
   instructions: async () => (await import('./commands/show/instructions.ts')).instructions,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).doctor,
-  explain: async () => (await import('./commands/explain/explain.ts')).explain,
   reload: async () => (await import('./commands/run/reload.ts')).reload,
   service: async () => (await import('./commands/run/service.ts')).service,
   'hub token': async () => (await import('./commands/run/token.ts')).token,

@@ -8,12 +8,16 @@ import { mcpSourcesFeature } from '../features/mcp-sources/feature.ts'
 import { ringsFeature } from '../features/rings/feature.ts'
 import { scanFeature } from '../features/scan/feature.ts'
 import { usageFeature } from '../features/usage/feature.ts'
-import type { CommandLoaders, Feature, FeatureServer, FeatureSurfaces, ServerParts } from './cli/feature.ts'
+import type { Context, ExitStatus } from './cli/command.ts'
+import type { CommandFeatures, CommandLoaders, Feature, FeatureServer } from './cli/feature.ts'
+import type { FeatureSurfaces, ServerParts, VariantName } from './cli/feature.ts'
+import type { WholeConfig } from './configuration.ts'
 import type { DaemonParts } from './daemon.ts'
+import { UsageError } from './runtime/usage-error.ts'
 import type { ItemsOf } from './status/items.ts'
 
 /** The features, in the order of their metrics: their commands, requests, pages, routes, metrics and items. */
-export const FEATURES: readonly Feature<DaemonParts>[] = [
+export const FEATURES: readonly Feature<DaemonParts, WholeConfig>[] = [
   marketplaceFeature,
   ringsFeature,
   channelFeature,
@@ -25,6 +29,45 @@ export const FEATURES: readonly Feature<DaemonParts>[] = [
   mcpSourcesFeature,
   authorFeature,
 ]
+
+/** Those with a part in `status`, in the order of their lines, and of the folders that they write. */
+const IN_STATUS: typeof FEATURES = [
+  agentFoldersFeature,
+  marketplaceFeature,
+  channelFeature,
+  ringsFeature,
+  scanFeature,
+  replicasFeature,
+]
+
+/** What features add to commands of the core. */
+export const COMMAND_FEATURES: CommandFeatures<WholeConfig> = {
+  items: loadItems,
+  checks: async () => allOf(({ checks }) => checks),
+  stateRecords: FEATURES.flatMap(({ stateRecord }) => stateRecord ?? []),
+  statuses: async () => allOf(({ status }) => status, IN_STATUS),
+  folders: async () => allOf(({ folders }) => folders, IN_STATUS),
+  async writeLockProofs(...asked) {
+    const ends = await Promise.all(FEATURES.map(async ({ writeLockProofs }) => writeLockProofs?.(...asked)))
+    return ends.flatMap((some) => some ?? [])
+  },
+  sourceNotes: async () => allOf(({ sourceNotes }) => sourceNotes),
+}
+
+/** Loads this part of each feature that has one. */
+async function allOf<Part>(
+  partOf: (feature: (typeof FEATURES)[number]) => (() => Promise<Part>) | undefined,
+  features = FEATURES,
+): Promise<readonly Part[]> {
+  return Promise.all(features.flatMap((feature) => partOf(feature) ?? []).map((load) => load()))
+}
+
+/** Has the feature that has this variant of a command run it. */
+export async function runVariant(name: VariantName, context: Context<WholeConfig>): Promise<ExitStatus> {
+  const load = FEATURES.flatMap(({ variants }) => variants?.[name] ?? []).at(0)
+  if (load === undefined) throw new UsageError(`This program has no "skillsyncd ${name}"`)
+  return (await load())(context)
+}
 
 /** Loads what makes the items of a status, those of all features among them. */
 export async function loadItems(): Promise<ItemsOf> {

@@ -6,3 +6,6 @@ const { version }: { readonly version: string } = JSON.parse(
 
 /** The version of this program, read from its package.json. */
 export const VERSION = version
+
+/** The name of the client of `doctor --connect`, which is no agent. */
+export const DOCTOR_CLIENT = 'skillsyncd-doctor'

@@ -8,13 +8,13 @@ import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import type { ItemsOf } from '../status/items.ts'
 import type { CheckName } from './check-names.ts'
 import { fixOfCheck } from './check-names.ts'
 import { paintFor } from './colors.ts'
 import type { Paint } from './colors.ts'
 import { printJson, printLines } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
+import type { AskedParty, CommandFeatures } from './feature.ts'
 
 /** One result of a check: of `doctor`, `doctor --connect`, `verify` and `hub enroll --check`. */
 export interface CheckResult {
@@ -47,8 +47,9 @@ export interface Ground<Whole extends ServedConfig = ServedConfig> {
   /** Gets every secret that is read, before any output. */
   readonly redactor: Redactor
   readonly clock: Clock
-  /** Loads what makes the items of a status. */
-  readonly items: () => Promise<ItemsOf>
+  /** What the keys of features have the daemon ask. */
+  readonly asked: readonly AskedParty[]
+  readonly features: CommandFeatures<Whole>
 }
 
 /** The possible results of one check on one subject. Without a fix of its own, a result has that of its check. */

@@ -21,8 +21,8 @@ import type { Redactor } from '../runtime/log/redactor.ts'
 import { createProgress } from '../runtime/progress.ts'
 import type { Progress } from '../runtime/progress.ts'
 import { UsageError } from '../runtime/usage-error.ts'
-import type { ItemsOf } from '../status/items.ts'
 import type { Writer, WriterCandidate } from '../writer.ts'
+import type { CommandFeatures, VariantName } from './feature.ts'
 
 /** One command of the command line. */
 export interface Command {
@@ -106,8 +106,9 @@ export interface Context<Whole extends ServedConfig = ServedConfig> {
   readonly onHangUp: (listener: () => void) => void
   /** Loads the reader of configurations. A command that reads none is quicker without it. */
   readonly configuration: () => Promise<ConfigReader<Whole>>
-  /** Loads what makes the items of a status. */
-  readonly items: () => Promise<ItemsOf>
+  readonly features: CommandFeatures<Whole>
+  /** Has a feature do what an option of this command is for. */
+  readonly runVariant: (name: VariantName) => Promise<ExitStatus>
   /** Makes this process the one that writes the state folder. */
   becomeWriter(
     candidate: Omit<WriterCandidate, 'config'> & { readonly config: Whole },

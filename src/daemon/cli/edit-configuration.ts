@@ -64,6 +64,15 @@ function edited(text: string, file: string, edit: ConfigurationEdit['edit']): st
   }
 }
 
+/** What features have to say about the changed sources. */
+export async function sourceNotes(
+  { environment, features }: Pick<Context, 'environment' | 'features'>,
+  config: ServedConfig,
+): Promise<readonly string[]> {
+  const notes = (await features.sourceNotes()).map(async (feature) => feature.lines(config, environment))
+  return (await Promise.all(notes)).flat()
+}
+
 /** Has a running daemon apply the configuration. Returns the reason why none does, which `absent` completes. */
 export async function reloadDaemon(
   config: Config,

@@ -1,5 +1,4 @@
 import { disposeOnAbort } from '../../base/async/abortable.ts'
-import { unlessRecalled } from '../../features/channel/recall/recalled-lock.ts'
 import { outdatedIn, withApproval } from '../../sync/model/decisions/approvals.ts'
 import { isAbout, withoutApproval, withoutCandidate } from '../../sync/model/decisions/decisions.ts'
 import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
@@ -28,6 +27,7 @@ import type { PullActivity } from './schedule/pull-activity.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 import type { KnownLock } from './trust/known-lock.ts'
 import { followedBy, NotLockedError } from './trust/lock-rules.ts'
+import { unlessRecalled } from './trust/recalled-lock.ts'
 import { refusalOf, revocationOf } from './trust/serving-policy.ts'
 
 export interface PullAndServeParts extends Pick<DaemonContext, 'store' | 'log' | 'clock' | 'redactor'> {

@@ -1,6 +1,4 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
-import type { RingStatus } from '../../features/rings/ring-status.ts'
-import type { ScansStatus } from '../../features/scan/scan-run.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import { VERSION } from '../../serve/version.ts'
 import { catalogBudget } from '../../sync/catalog/budget/catalog-budget.ts'
@@ -29,7 +27,7 @@ import type { SkillProblem, Tally, Verdict } from '../../sync/model/verdict/verd
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import { NO_SCANS } from '../../sync/store/scan-records.ts'
-import type { SourceScans } from '../../sync/store/scan-records.ts'
+import type { SkillScan, SourceScans } from '../../sync/store/scan-records.ts'
 import { hasMismatch } from '../../sync/store/skills/listing-mismatches.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import type { ExpiringToken } from '../access/tokens.ts'
@@ -101,6 +99,74 @@ export interface Status {
   readonly replicas?: ReplicasStatus
   /** The HTTP state of that process, if it has an HTTP server. */
   readonly http?: HttpStatus
+}
+
+/** One ring, with the sources of which it serves another commit than the first ring. */
+export interface RingStatus {
+  readonly id: string
+  /** The time for which the ring before serves a commit until this one takes it. */
+  readonly minAgeMs: number
+  /**
+   * The rise of the share of failed uses, from 0 to 1, above which the ring does not take the new content of a skill.
+   * `undefined` for the first ring, which takes each commit.
+   */
+  readonly mostFailures: number | undefined
+  /** The share of the principals that no ring names, from 0 to 1; that of the last ring is what the others leave. */
+  readonly share: number
+  readonly sources: readonly RingSourceStatus[]
+}
+
+/** The content of one source in a ring. */
+export interface RingSourceStatus {
+  readonly source: SourceId
+  /**
+   * The commit that the ring serves, and the time from which it does. Absent if the ring serves nothing of the source yet,
+   * or, beside a hold, what the first ring serves.
+   */
+  readonly commit?: string
+  readonly since?: string
+  /** The newest commit that the ring before serves, and that this ring may take; absent if there is none. */
+  readonly next?: string
+  /** The time at which the ring may take the next commit; absent if that is now, or if there is none. */
+  readonly nextAt?: string
+  /** The reason why the ring takes nothing now. */
+  readonly stopped?: { readonly code: string; readonly message: string }
+  /** The hold of the operator: its time. */
+  readonly heldAt?: string
+}
+
+/** The scans of the served contents, as `skillsyncd status --json` has them. */
+export interface ScansStatus {
+  /** The name of the scanner in the configuration. */
+  readonly scanner: string
+  readonly running?: ScanProgress
+  /** The last run of this process. */
+  readonly last?: {
+    /** ISO 8601, UTC. */
+    readonly at: string
+    /** The number of contents with a scan, stored ones included. */
+    readonly scanned: number
+    readonly counts: SkillScan['counts']
+    readonly failed: number
+    readonly refused: number
+  }
+  /** The reason why the last run ended early. */
+  readonly error?: string
+  readonly waiting?: MassFinding
+  /** The time of the next run, if there is one. */
+  readonly next?: string
+}
+
+export interface ScanProgress {
+  readonly done: number
+  readonly of: number
+}
+
+export interface MassFinding {
+  /** The number of skills that scans would keep out of service. */
+  readonly skills: number
+  readonly of: number
+  readonly mostPercent: number
 }
 
 /** The process that answers, with its mode. */

@@ -1,13 +1,17 @@
 import { hash, randomBytes } from 'node:crypto'
 import { lstat, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../../daemon/config/config.ts'
 import { FolderFaultError, filesAsUsed, isLeaving } from '../../daemon/runtime/folder-files.ts'
 import type { FolderFile } from '../../daemon/runtime/folder-files.ts'
 import { digestOf } from '../../sync/model/digest.ts'
 import type { DigestedFile } from '../../sync/model/digest.ts'
 import type { SkillLimits } from '../../sync/model/skill.ts'
+import { isSkillName } from '../../sync/skill/skill-name.ts'
 import { removeAll } from '../../sync/store/files/atomic.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { StateFolder } from '../../sync/store/files/state-folder.ts'
+import { SkillLinks } from '../../sync/store/skills/skill-links.ts'
 import type { LinkEntry } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 
@@ -239,4 +243,23 @@ async function isOneOf(path: string, entries: readonly LinkEntry[], limits: Skil
     if (isOurs(await foundAt(path, entry, limits))) return true
   }
   return false
+}
+
+/** The links in a folder that lead to our `links/`. They are ours even if their record was lost. */
+export async function orphanLinks(folder: string, { state, limits }: Config): Promise<ReadonlyMap<string, LinkEntry>> {
+  // The state folder itself may be lost.
+  const links = new SkillLinks(new StateFolder(resolve(state)))
+  const strays = new Map<string, LinkEntry>()
+  for (const name of (await unlessAbsent(readdir(folder))) ?? []) {
+    if (!isSkillName(name)) continue
+    const entry = strayEntry(name, links)
+    const { kind } = await foundAt(join(folder, name), entry, limits.skill)
+    if (kind === 'link') strays.set(name, entry)
+  }
+  return strays
+}
+
+/** The known data of a link whose record was lost. */
+export function strayEntry(name: string, links: SkillLinks): LinkEntry {
+  return { targets: [links.pathOf(name)], digests: [] }
 }

@@ -6,12 +6,12 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { digestsOf, foundAt } from './agent-folder.ts'
 import type { AgentFolderEntry } from './agent-folder.ts'
+import { strayEntry } from './agent-folder.ts'
 import { wantedOf } from './link-context.ts'
 import type { ServedLinks } from './link-context.ts'
 import { isNameIn } from './link-record.ts'
 import type { LinkedSkill, LinkEntry, LinkFilter } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
-import { strayEntry } from './orphan-links.ts'
 import type { LeftoverLinks } from './remainder.ts'
 
 /** The desired content of one agent's folder. */

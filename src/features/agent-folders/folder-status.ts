@@ -1,11 +1,13 @@
 import { stat } from 'node:fs/promises'
 import { fewText } from '../../base/text/first-few.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
+import type { FoundStatus } from '../../daemon/cli/feature.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
 import type { Item } from '../../sync/model/item.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
 import type { Agent } from './agents.ts'
@@ -62,6 +64,28 @@ export async function foldersNow(config: LinkingConfig, environment: Environment
   return Promise.all(
     [...all].map(([path, folder]) => folderNow(path, folder, { state, environment, isFollowed: followed.has(path) })),
   )
+}
+
+/**
+ * The state of linked folders for a status, or the reason why it is unknown: a failure here must not hide the rest of the
+ * status.
+ */
+export async function foundFolders(config: LinkingConfig, environment: Environment): Promise<FoundStatus> {
+  const { folders, error } = await foldersKnown(config, environment)
+  const lines = folders.flatMap(({ folder, omitted }) => omitted.map((line) => printableLine(`${folder}: ${line}`)))
+  return { items: folderItems(folders, error), lines, json: { folders } }
+}
+
+async function foldersKnown(
+  config: LinkingConfig,
+  environment: Environment,
+): Promise<{ readonly folders: readonly FolderNow[]; readonly error?: string }> {
+  try {
+    return { folders: await foldersNow(config, environment) }
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return { folders: [], error: error.message }
+  }
 }
 
 /** A line for each linked folder that the configuration does not name: new sources and skills do not reach it. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WrittenFolder } from '../../daemon/cli/feature.ts'
 import { ifHomeIsKnown, UNKNOWN_HOME } from '../../daemon/config/environment.ts'
 import type { UserFolders } from '../../daemon/config/environment.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
@@ -55,6 +56,11 @@ function keptFolderOf(entry: NonNullable<LinkEntries>[number], absolute: Absolut
   // The schema refuses an entry without either before this point.
   if (agent === undefined) throw new TypeError('A folder without an agent and a path was let through')
   return { agent, copies }
+}
+
+/** The folders that the daemon writes. */
+export function writtenFolders({ links }: LinkSettings, user: UserFolders): readonly WrittenFolder[] {
+  return links.map((kept) => ({ path: pathOfKept(kept, user), ...('agent' in kept && { agent: kept.agent }) }))
 }
 
 /** The path of the folder. Links in it are not resolved. */

@@ -13,6 +13,7 @@ import { isWithin } from '../../daemon/runtime/skill-folders.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { removeMade, sweep } from './agent-folder.ts'
+import { orphanLinks } from './agent-folder.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
 import { OF_OTHER_STATE, removeEntry, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
@@ -26,7 +27,6 @@ import type { LinkPlace } from './link-target.ts'
 import { endInJson, exitOf, linesOfEnds, folderUseText } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 import { readLinks } from './links-file.ts'
-import { orphanLinks } from './orphan-links.ts'
 
 /** Removes what `link` installed, after the configuration names the folders no more. */
 export async function removeLinks(context: Context<LinkingConfig>, config: LinkingConfig): Promise<ExitStatus> {

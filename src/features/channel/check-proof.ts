@@ -22,11 +22,11 @@ import { checkServed, MOST_PROOF_BYTES } from './content/served-proof.ts'
 import type { ShownChannel, ShownSkill } from './content/served-proof.ts'
 
 /** Checks a proof of what a channel served, without configuration, state and network. */
-export async function checkProof(context: Context, proof: string): Promise<ExitStatus> {
+export async function checkProof(context: Context): Promise<ExitStatus> {
   const keys = keysIn(context.values['key'])
   const [folder, ...others] = context.operands
   if (others.length > 0) throw new UsageError('--proof compares one folder at most')
-  const file = resolve(proof)
+  const file = resolve(String(context.values['proof']))
   const shown = await shownIn(file, keys)
   if (shown instanceof ProofRefusedError) return refuse(context, file, shown)
   const differences = folder === undefined ? [] : await differencesIn(resolve(folder), onlySkill(shown))

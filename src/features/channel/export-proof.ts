@@ -14,6 +14,8 @@ import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { theOnly } from '../../daemon/status/named-skill.ts'
 import { readRows } from '../../daemon/status/skill-rows.ts'
 import type { ChannelSource } from '../../sync/model/source.ts'
+import { entryProofOf } from '../../sync/store/channel-entry.ts'
+import type { EntryProof } from '../../sync/store/channel-entry.ts'
 import { syncPath, writeWhole } from '../../sync/store/files/atomic.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { followerOf } from '../../sync/store/followed-logs.ts'
@@ -24,17 +26,17 @@ import type { ChannelHubConfig } from './channel-config.ts'
 import type { ChannelConfig } from './channel-config.ts'
 import { ChannelLog } from './content/channel-log.ts'
 import { expectObject } from './content/channel-tree.ts'
-import { entryProofOf, proveServed } from './content/served-proof.ts'
-import type { EntryProof, SkillPlace } from './content/served-proof.ts'
+import { proveServed } from './content/served-proof.ts'
+import type { SkillPlace } from './content/served-proof.ts'
 import { logProofRequest } from './log-requests.ts'
 import { readCosigned } from './publish/cosigned-head.ts'
 
 /** Writes the proof of what a channel served to the file. */
-export async function exportProof(context: Context<ChannelHubConfig>, proof: string): Promise<ExitStatus> {
-  const { format, generation, output } = context.values
+export async function exportProof(context: Context<ChannelHubConfig>): Promise<ExitStatus> {
+  const { proof, format, generation, output } = context.values
   if (format !== undefined || generation !== undefined || output !== undefined)
     throw new UsageError('--proof goes with none of --format, --generation and --output')
-  if (proof === '') throw new UsageError('--proof names no file')
+  if (typeof proof !== 'string' || proof === '') throw new UsageError('--proof names no file')
   const file = resolve(proof)
   const config = await configFor(context)
   const rows = await readRows(config)

@@ -1,5 +1,5 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
-import type { ChannelSettings } from './channel-config.ts'
+import type { ChannelHubConfig, ChannelSettings } from './channel-config.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { ChannelHost } from './channel-routes.ts'
 import type { LogParts } from './log-requests.ts'
@@ -13,11 +13,19 @@ interface Measured {
 }
 
 /** Channels: what a hub serves, signed and logged, for daemons that follow it; witnesses of the log, and recalls. */
-export const channelFeature: Feature<LogParts & RecallParts & Measured> = {
+export const channelFeature: Feature<LogParts & RecallParts & Measured, ChannelHubConfig> = {
   commands: {
     'hub channel': async () => (await import('./channel.ts')).channel,
     'hub witness': async () => (await import('./witness.ts')).witness,
   },
+  variants: {
+    'hub export --proof': async () => (await import('./export-proof.ts')).exportProof,
+    'verify --log': async () => (await import('./log-checks.ts')).checkLogs,
+    'verify --proof': async () => (await import('./check-proof.ts')).checkProof,
+  },
+  folders: async () => ({ of: ({ channelFolders }) => channelFolders.map(({ to: path }) => ({ path })) }),
+  writeLockProofs: async (...asked) => (await import('./lock-proofs.ts')).writeLockProofs(...asked),
+  status: async () => ({ lines: (await import('./channel-items.ts')).channelLines }),
   items: async () => (await import('./channel-items.ts')).channelItems,
   async requests() {
     const [recalls, log] = await Promise.all([import('./recall/recall-requests.ts'), import('./log-requests.ts')])

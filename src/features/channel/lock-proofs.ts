@@ -2,7 +2,14 @@ import { readdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import {
+  hasLockProof,
+  lockProofFile,
+  lockProofProblem,
+  readLockProof,
+  sourceOfProof,
+} from '../../daemon/pull/trust/lock-proof.ts'
+import type { ProofEnd } from '../../daemon/pull/trust/lock-proof.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { Lock } from '../../sync/model/decisions/lock.ts'
 import type { ChannelSource } from '../../sync/model/source.ts'
@@ -11,17 +18,7 @@ import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import { Store } from '../../sync/store/store.ts'
-import { hasLockProof, lockProofFile, lockProofProblem, readLockProof, sourceOfProof } from './lock-proof.ts'
 import { logProofRequest } from './log-requests.ts'
-
-/** The end of one proof beside the lock. */
-export interface ProofEnd {
-  readonly source: string
-  readonly file: string
-  /** `absent`: there is no proof of the locked entry, for the reason in `why`. */
-  readonly state: 'written' | 'kept' | 'removed' | 'absent'
-  readonly why?: string
-}
 
 /**
  * Brings the proofs beside the lock to what it has: one for each locked source that follows a channel, and none for any
@@ -96,13 +93,4 @@ async function removeOthers(
 
 async function remove(path: string): Promise<void> {
   await unlessAbsent(unlink(path)).catch(cannot(`remove "${path}"`))
-}
-
-/** The lines about proofs that changed, or that are not there. */
-export function linesOfProofs(ends: readonly ProofEnd[]): readonly string[] {
-  return ends.flatMap(({ source, file, state, why }) => {
-    if (state === 'kept') return []
-    if (state === 'absent') return [printableLine(`${source}: no proof of the locked entry: ${why}`)]
-    return [printableLine(`${source}: ${state === 'written' ? 'wrote' : 'removed'} ${file}`)]
-  })
 }

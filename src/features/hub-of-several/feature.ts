@@ -12,6 +12,8 @@ export const replicasFeature: Feature<PullParts & Measured> = {
     'store copy': async () => (await import('./store-copy.ts')).storeCopy,
     'store migrate': async () => (await import('./store-migrate.ts')).storeMigrate,
   },
+  checks: async () => ({ ofNetwork: (await import('./database-checks.ts')).databaseChecks }),
+  status: async () => ({ lines: (await import('./replica-lines.ts')).replicaLines }),
   items: async () => (await import('./replica-lines.ts')).replicaItems,
   requests: async () => [(await import('./pull-for-member.ts')).pullRequest],
   async surfaces() {

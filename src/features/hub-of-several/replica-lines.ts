@@ -1,10 +1,11 @@
 import { agoText } from '../../base/text/age-text.ts'
-import type { ReplicaRow, ReplicasStatus } from '../../daemon/runtime/hub-replica.ts'
+import type { ReplicaRow } from '../../daemon/runtime/hub-replica.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import type { ItemsOf } from '../../daemon/status/items.ts'
+import type { Status } from '../../daemon/status/status.ts'
 
 /** The processes of a hub of several, with the generation that each serves. */
-export function replicaLines(replicas: ReplicasStatus | undefined, now: Date): readonly string[] {
+export function replicaLines({ replicas }: Pick<Status, 'replicas'>, now: Date): readonly string[] {
   if (replicas === undefined) return []
   const { id, leader, processes, away } = replicas
   const newest = Math.max(0, ...processes.map(({ generation }) => generation))

@@ -2,7 +2,7 @@ import type { Log } from '../../base/log.ts'
 import type { Tokens } from '../../daemon/access/tokens.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { documentText } from './document-text.ts'
+import { documentText } from '../../sync/postgres/document-text.ts'
 
 type Parts = Pick<DaemonContext, 'shared' | 'store' | 'log'>
 

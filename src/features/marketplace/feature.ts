@@ -8,6 +8,8 @@ export const marketplaceFeature: Feature<PublishParts & MarketplaceServerParts> 
     'hub enroll': async () => (await import('./enrollment/enroll.ts')).enroll,
     'hub publish': async () => (await import('./publish.ts')).publish,
   },
+  variants: { 'list --plugins': async () => (await import('./marketplace.ts')).printPlugins },
+  status: async () => ({ lines: (await import('./publication-lines.ts')).publicationLines }),
   items: async () => (await import('./publication-lines.ts')).publicationItems,
   requests: async () => [(await import('./publish-request.ts')).publishRequest],
   async surfaces() {

@@ -1,18 +1,18 @@
 import { Document, isMap } from 'yaml'
 import { countOf } from '../../base/text/plural.ts'
-import { printJson, printJsonAsIs, printLines } from '../../daemon/cli/command.ts'
+import { configFor, printJson, printJsonAsIs, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
+import { FreeIds, marketplaceOf, sourceEntries } from '../../daemon/cli/free-ids.ts'
 import { idsOf } from '../../daemon/config/config.ts'
-import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { carriedText } from '../../daemon/status/marketplace-rows.ts'
 import type { MarketplaceRow } from '../../daemon/status/marketplace-rows.ts'
 import type { PluginGroup, SuggestedSource } from '../../sync/model/marketplace.ts'
-import { FreeIds, marketplaceOf, sourceEntries } from './free-ids.ts'
 
 /** Prints the plugins in the repository of a source, or entries for the configuration that are made of them. */
-export async function printPlugins(context: Context, config: ServedConfig): Promise<ExitStatus> {
+export async function printPlugins(context: Context): Promise<ExitStatus> {
+  const config = await configFor(context)
   const { plugins: source, as } = context.values
   if (as !== undefined && as !== 'packs' && as !== 'sources') throw new UsageError('--as is packs or sources')
   const asked = { source: String(source), plugins: context.operands }

@@ -2,11 +2,11 @@ import { fileURLToPath } from 'node:url'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import type { ItemsOf } from '../../daemon/status/items.ts'
 import { publishedItem } from '../../daemon/status/publication-status.ts'
-import type { PublicationStatus } from '../../daemon/status/publication-status.ts'
+import type { Status } from '../../daemon/status/status.ts'
 import type { Item } from '../../sync/model/item.ts'
 
 /** The lines of the status about the published branches that do not fail. */
-export function publicationLines(publications: readonly PublicationStatus[]): readonly string[] {
+export function publicationLines({ publications = [] }: Pick<Status, 'publications'>): readonly string[] {
   return publications.flatMap(({ url, branch, commit, isCurrent, condition }) => {
     if (condition !== undefined) return []
     const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`

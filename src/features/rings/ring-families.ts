@@ -1,5 +1,5 @@
 import type { Family } from '../../daemon/status/metrics/family.ts'
-import type { RingStatus } from './ring-status.ts'
+import type { RingStatus } from '../../daemon/status/status.ts'
 
 /** The metrics of the rings after the first, in their order; without samples if there are no rings. */
 export function ringFamilies(rings: readonly RingStatus[]): Family[] {

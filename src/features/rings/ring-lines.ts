@@ -2,10 +2,10 @@ import { agoText, dueText } from '../../base/text/age-text.ts'
 import type { Paint } from '../../daemon/cli/colors.ts'
 import { durationText } from '../../daemon/config/schema/scalars.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
-import type { RingSourceStatus, RingStatus } from './ring-status.ts'
+import type { RingSourceStatus, RingStatus, Status } from '../../daemon/status/status.ts'
 
 /** The lines of the status about the rings. */
-export function ringLines(rings: readonly RingStatus[], now: Date, paint: Paint): readonly string[] {
+export function ringLines({ rings = [] }: Pick<Status, 'rings'>, now: Date, paint: Paint): readonly string[] {
   return rings.flatMap((ring, at) => linesOfRing(ring, at, now, paint))
 }
 

@@ -6,6 +6,7 @@ import { contentKeyText } from '../../daemon/runtime/content-use.ts'
 import type { ContentUseReader, SkillContent } from '../../daemon/runtime/content-use.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
+import type { RingStatus } from '../../daemon/status/status.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { byPerson } from '../../sync/model/decisions/decided.ts'
 import { findingDisabled } from '../../sync/model/decisions/disabled-matches.ts'
@@ -20,7 +21,7 @@ import type { RingCandidate, RingPromotion } from '../../sync/pull/rings/ring-co
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
 import type { RingHubConfig } from './ring-config.ts'
 import { ringHoldStop, ringStatuses } from './ring-status.ts'
-import type { RingStatus, RingStop } from './ring-status.ts'
+import type { RingStop } from './ring-status.ts'
 
 export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   readonly config: RingHubConfig

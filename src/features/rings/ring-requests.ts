@@ -3,9 +3,9 @@ import { expectLaterRing } from '../../daemon/config/named-rings.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { defineRequest, paramsOf } from '../../daemon/control/request.ts'
 import type { LinkedParts } from '../../daemon/control/request.ts'
+import type { RingStatus } from '../../daemon/status/status.ts'
 import type { RingHubConfig } from './ring-config.ts'
 import type { RingPromotions } from './ring-promotions.ts'
-import type { RingStatus } from './ring-status.ts'
 
 export interface RingParts extends LinkedParts {
   readonly config: RingHubConfig

@@ -1,3 +1,4 @@
+import type { RingSourceStatus, RingStatus } from '../../daemon/status/status.ts'
 import type { Decisions, Hold } from '../../sync/model/decisions/decisions.ts'
 import type { RingStep, RingTrail } from '../../sync/model/generation.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -6,40 +7,6 @@ import { stepIn } from '../../sync/pull/rings/ring-contents.ts'
 import type { RingContents } from '../../sync/pull/rings/ring-contents.ts'
 import { positionIn } from '../../sync/pull/rings/ring-trail.ts'
 import type { RingConfig } from './ring-config.ts'
-
-/** One ring, with the sources of which it serves another commit than the first ring. */
-export interface RingStatus {
-  readonly id: string
-  /** The time for which the ring before serves a commit until this one takes it. */
-  readonly minAgeMs: number
-  /**
-   * The rise of the share of failed uses, from 0 to 1, above which the ring does not take the new content of a skill.
-   * `undefined` for the first ring, which takes each commit.
-   */
-  readonly mostFailures: number | undefined
-  /** The share of the principals that no ring names, from 0 to 1; that of the last ring is what the others leave. */
-  readonly share: number
-  readonly sources: readonly RingSourceStatus[]
-}
-
-/** The content of one source in a ring. */
-export interface RingSourceStatus {
-  readonly source: SourceId
-  /**
-   * The commit that the ring serves, and the time from which it does. Absent if the ring serves nothing of the source yet,
-   * or, beside a hold, what the first ring serves.
-   */
-  readonly commit?: string
-  readonly since?: string
-  /** The newest commit that the ring before serves, and that this ring may take; absent if there is none. */
-  readonly next?: string
-  /** The time at which the ring may take the next commit; absent if that is now, or if there is none. */
-  readonly nextAt?: string
-  /** The reason why the ring takes nothing now. */
-  readonly stopped?: Pick<RingStop, 'code' | 'message'>
-  /** The hold of the operator: its time. */
-  readonly heldAt?: string
-}
 
 /** The reason why a ring must not take a commit of a source. */
 export interface RingStop {

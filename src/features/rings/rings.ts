@@ -2,7 +2,7 @@ import { systemClock } from '../../base/async/clock.ts'
 import { channelSigners, publicKeysOf } from '../../daemon/access/channel-keys.ts'
 import { Tokens } from '../../daemon/access/tokens.ts'
 import { paintFor } from '../../daemon/cli/colors.ts'
-import { printJson, printLines } from '../../daemon/cli/command.ts'
+import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { channelAddressOf, channelName, originOf } from '../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../daemon/config/channel-names.ts'
@@ -11,6 +11,7 @@ import { expectRings } from '../../daemon/config/named-rings.ts'
 import { askRunning } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import type { RingStatus } from '../../daemon/status/status.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Membership } from './membership.ts'
@@ -18,11 +19,11 @@ import type { RingHubConfig } from './ring-config.ts'
 import { linesOfRing, percentText, sourceLine } from './ring-lines.ts'
 import { ringsRequest } from './ring-requests.ts'
 import { memberships, principalNamed, ringPrincipalOf } from './ring-roster.ts'
-import type { RingStatus } from './ring-status.ts'
 import { storedRings } from './stored-rings.ts'
 
 /** Prints each ring with its tokens, or the ring of the principal that the operand names. */
-export async function printRings(context: Context, config: RingHubConfig): Promise<ExitStatus> {
+export async function printRings(context: Context<RingHubConfig>): Promise<ExitStatus> {
+  const config = await configFor(context)
   expectRings(config)
   const [name, other] = context.operands
   if (other !== undefined) throw new UsageError('--rings goes with one NAME')
@@ -143,7 +144,7 @@ async function ringsNow({ signal }: Context, config: RingHubConfig): Promise<rea
   if (now !== undefined) return now
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()
-  return await storedRings(config, store, systemClock.now())
+  return (await storedRings(config, store, systemClock.now())).rings
 }
 
 async function tokensOf({ state }: RingHubConfig): Promise<NonNullable<Tokens['all']>> {

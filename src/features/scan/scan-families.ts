@@ -3,10 +3,10 @@ import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import type { Family } from '../../daemon/status/metrics/family.ts'
 import { sourceScanOf } from '../../daemon/status/source-scan.ts'
 import type { SourceScanStatus } from '../../daemon/status/source-scan.ts'
+import type { ScansStatus } from '../../daemon/status/status.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SARIF_LEVELS } from '../../sync/store/scan-records.ts'
-import type { ScansStatus } from './scan-run.ts'
 
 /** The parts of a daemon that know its scans. */
 export interface ScannedDaemon extends Pick<DaemonContext, 'store'> {

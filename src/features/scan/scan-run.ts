@@ -1,4 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
+import type { MassFinding } from '../../daemon/status/status.ts'
 import type { ScannedContent } from '../../sync/model/decisions/disabled-entries.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SARIF_LEVELS } from '../../sync/store/scan-records.ts'
@@ -13,11 +14,6 @@ export interface ScanRequest {
   readonly isFresh: boolean
   /** True to take what the scanner refuses out of service, however much it is. */
   readonly withholdsAll: boolean
-}
-
-export interface ScanProgress {
-  readonly done: number
-  readonly of: number
 }
 
 /** The end of a run, as `skillsyncd verify --scan --json` prints it. */
@@ -40,27 +36,6 @@ export interface RefusedSkill {
   /** `source/path`. */
   readonly skill: string
   readonly is: 'withheld' | 'served' | 'accepted'
-}
-
-export interface MassFinding {
-  /** The number of skills that scans would keep out of service. */
-  readonly skills: number
-  readonly of: number
-  readonly mostPercent: number
-}
-
-/** The scans of the served contents, as `skillsyncd status --json` has them. */
-export interface ScansStatus {
-  /** The name of the scanner in the configuration. */
-  readonly scanner: string
-  readonly running?: ScanProgress
-  /** The last run of this process. */
-  readonly last?: Pick<ScanEnd, 'at' | 'scanned' | 'counts'> & { readonly failed: number; readonly refused: number }
-  /** The reason why the last run ended early. */
-  readonly error?: string
-  readonly waiting?: MassFinding
-  /** The time of the next run, if there is one. */
-  readonly next?: string
 }
 
 /** The numbers of findings in all scans of a run. */

@@ -1,18 +1,19 @@
 import type { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
-import { printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
+import { configFor, printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
-import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { countsText } from '../../daemon/status/scan-text.ts'
+import type { ScanProgress } from '../../daemon/status/status.ts'
 import { scanRequest } from './scan-request.ts'
 import { massText } from './scan-run.ts'
-import type { ScanEnd, ScanProgress } from './scan-run.ts'
+import type { ScanEnd } from './scan-run.ts'
 
 /** Scans what is served of the named sources, and prints the end. The status is 3 if a refused skill is served. */
-export async function printScan(context: Context, config: ServedConfig): Promise<ExitStatus> {
+export async function printScan(context: Context): Promise<ExitStatus> {
+  const config = await configFor(context)
   const sources = sourcesNamed(context.operands, config)
   const asked = {
     sources,

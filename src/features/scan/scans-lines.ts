@@ -1,9 +1,9 @@
 import { countOf } from '../../base/text/plural.ts'
 import { countsText } from '../../daemon/status/scan-text.ts'
-import type { ScansStatus } from './scan-run.ts'
+import type { Status } from '../../daemon/status/status.ts'
 
 /** The scans of what is served, for `status`. */
-export function scansLines(scans: ScansStatus | undefined): string[] {
+export function scansLines({ scans }: Pick<Status, 'scans'>): readonly string[] {
   if (scans === undefined) return []
   const { scanner, running, last, next } = scans
   const parts = [

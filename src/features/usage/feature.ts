@@ -1,9 +1,10 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
 import type { MarketplaceSettings } from '../marketplace/marketplace-config.ts'
-import type { UsageSettings } from './usage-config.ts'
+import type { CountedConfig, UsageSettings } from './usage-config.ts'
 
 /** The counts of the use of skills. */
-export const usageFeature: Feature<{ readonly config: MarketplaceSettings & UsageSettings }> = {
+export const usageFeature: Feature<{ readonly config: MarketplaceSettings & UsageSettings }, CountedConfig> = {
+  variants: { 'list --usage': async () => (await import('./usage.ts')).printUsage },
   async surfaces() {
     const [{ TelemetryLimits, telemetryRoutes }, { usageView }] = await Promise.all([
       import('./telemetry-limits.ts'),

@@ -1,8 +1,5 @@
 import { TELEMETRY_CLIENT } from './telemetry-limits.ts'
 
-/** The name of the client of `doctor --connect`, which is no agent. */
-export const DOCTOR_CLIENT = 'skillsyncd-doctor'
-
 /**
  * True for a published name of an MCP client in `clientInfo`, which keeps a row of its own however many other names a day
  * has. The telemetry of Claude Code has one too. The other names are those of

@@ -2,7 +2,7 @@ import { systemClock } from '../../base/async/clock.ts'
 import { countOf } from '../../base/text/plural.ts'
 import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
 import { printRows } from '../../daemon/cli/columns.ts'
-import { printJson } from '../../daemon/cli/command.ts'
+import { configFor, printJson } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { printCsv } from '../../daemon/cli/csv.ts'
 import { durationOf } from '../../daemon/config/schema/scalars.ts'
@@ -23,7 +23,8 @@ import { isDimension, spanUpTo } from './usage-report.ts'
 import type { CountedDays, DaySpan, Dimension } from './usage-report.ts'
 
 /** Prints how often skills were listed, loaded and read, or with `--unused` those that were not. */
-export async function printUsage(context: Context, config: CountedConfig): Promise<ExitStatus> {
+export async function printUsage(context: Context<CountedConfig>): Promise<ExitStatus> {
+  const config = await configFor(context)
   const { by, since, unused, csv } = context.values
   if (context.operands.length > 0) throw new UsageError('--usage and --unused have all skills: leave out WORDS')
   if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')

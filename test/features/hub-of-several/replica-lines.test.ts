@@ -39,11 +39,11 @@ test('without the database, the lines are of the last time', () => {
 })
 
 test('a hub of one process has none', () => {
-  expect(replicaLines(undefined, NOW)).toEqual([])
+  expect(replicaLines({}, NOW)).toEqual([])
 })
 
 function linesOf(status: ReplicasStatus): readonly string[] {
-  return replicaLines(status, NOW)
+  return replicaLines({ replicas: status }, NOW)
 }
 
 function rowOf(id: string, edit: Partial<ReplicaRow>): ReplicaRow {

@@ -1,5 +1,5 @@
-import { explainedCodes } from '../../../src/daemon/commands/explain/code-list.ts'
-import type { ExplainedCode } from '../../../src/daemon/commands/explain/code-list.ts'
+import { explainedCodes } from '../../../src/features/author/explain/code-list.ts'
+import type { ExplainedCode } from '../../../src/features/author/explain/code-list.ts'
 import type { LintCode } from '../../../src/features/author/lint/diagnostic.ts'
 import { describeCode, lintCodes } from '../../../src/features/author/lint/rule-texts.ts'
 import { isSkillCode } from '../../../src/sync/model/code-descriptions.ts'

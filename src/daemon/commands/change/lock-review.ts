@@ -1,5 +1,3 @@
-import { MOST_BODY_LINES } from '../../../features/lock-repository/pull-request-text.ts'
-import type { LockReview, PackMove, ReviewedMove } from '../../../features/lock-repository/pull-request-text.ts'
 import { budgetDeltas } from '../../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
 import { budgetSkillsOf } from '../../../sync/catalog/budget/budget-skill.ts'
@@ -16,6 +14,8 @@ import type { SourceFailure, SourceReader } from '../../cli/store-reader.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
 import { SkillTexts } from '../../status/changes/skill-texts.ts'
 import type { PackEnd } from './lock-packs.ts'
+import { MOST_BODY_LINES } from './pull-request-text.ts'
+import type { LockReview, PackMove, ReviewedMove } from './pull-request-text.ts'
 
 /** One source of an updated lock: its entries, and the snapshot of the new one. */
 export type ReviewedSource =

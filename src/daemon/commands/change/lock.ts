@@ -1,8 +1,5 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { linesOfProofs, writeLockProofs } from '../../../features/channel/lock-proofs.ts'
-import type { ProofEnd } from '../../../features/channel/lock-proofs.ts'
-import { expectNotRecalled } from '../../../features/channel/recall/recalled-lock.ts'
 import { lockEntryOf } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
@@ -18,6 +15,9 @@ import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWrit
 import type { SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
+import { linesOfProofs } from '../../pull/trust/lock-proof.ts'
+import type { ProofEnd } from '../../pull/trust/lock-proof.ts'
+import { expectNotRecalled } from '../../pull/trust/recalled-lock.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { lockUseText } from '../../status/lock-text.ts'
@@ -59,7 +59,7 @@ export const lock: Command = {
     )
     const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
     const packs = await lockPacks(config, file, looked, context.signal)
-    const proofs = await writeLockProofs(config, file, async (...asked) =>
+    const proofs = await context.features.writeLockProofs(config, file, async (...asked) =>
       withWriter(context, config, async (ask) => ask(...asked)),
     )
     print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs })

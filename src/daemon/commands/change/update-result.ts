@@ -1,6 +1,4 @@
 import { countOf } from '../../../base/text/plural.ts'
-import type { ProofEnd } from '../../../features/channel/lock-proofs.ts'
-import type { LockReview } from '../../../features/lock-repository/pull-request-text.ts'
 import { changeGroups, docsChange, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup } from '../../../sync/model/changes/skill-changes.ts'
 import type { LockEntry } from '../../../sync/model/decisions/lock.ts'
@@ -9,11 +7,13 @@ import type { ExitStatus } from '../../cli/command.ts'
 import { exitOfPulls, linesOfPull } from '../../cli/pull-results.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import type { Config } from '../../config/config.ts'
+import type { ProofEnd } from '../../pull/trust/lock-proof.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
 import { linesOfChanges } from '../../status/changes/change-lines.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import type { PackEnd } from './lock-packs.ts'
+import type { LockReview } from './pull-request-text.ts'
 
 /** The result of an update. */
 export interface LockUpdated {

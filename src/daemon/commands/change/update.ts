@@ -1,7 +1,4 @@
 import { systemClock } from '../../../base/async/clock.ts'
-import { linesOfProofs, writeLockProofs } from '../../../features/channel/lock-proofs.ts'
-import { expectNotRecalled } from '../../../features/channel/recall/recalled-lock.ts'
-import { pullRequestText } from '../../../features/lock-repository/pull-request-text.ts'
 import { UNDECIDED, identityOf, isAbout, isWanted } from '../../../sync/model/decisions/decisions.ts'
 import { lockEntryOf } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
@@ -24,7 +21,9 @@ import { configuredIn } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { isWaiting } from '../../pull/decide.ts'
 import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
+import { linesOfProofs } from '../../pull/trust/lock-proof.ts'
 import { followedBy } from '../../pull/trust/lock-rules.ts'
+import { expectNotRecalled } from '../../pull/trust/recalled-lock.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -36,6 +35,7 @@ import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
 import { linesOfPack, lockPacks } from './lock-packs.ts'
 import { lockReview } from './lock-review.ts'
 import type { ReviewedSource } from './lock-review.ts'
+import { pullRequestText } from './pull-request-text.ts'
 import { jsonOfUpdate, linesOfUpdate, statusOfUpdate } from './update-result.ts'
 import type { LockUpdated, UpdateEnd } from './update-result.ts'
 
@@ -121,7 +121,7 @@ async function updateLock(context: Context, config: ServedConfig, update: LockUp
     const looks = await eachCounted(context, sources, 'checked', ({ source }) => lookAt(source, looking, precise))
     const { isWritten, moves } = await writeLock(file, looks, context.signal)
     // A source that must follow the lock takes no entry whose proof is of another.
-    const proofs = await writeLockProofs(config, file, looking.ask)
+    const proofs = await context.features.writeLockProofs(config, file, looking.ask)
     const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<UpdateEnd> => {
       const { id } = look.source
       const move = moves.get(id)

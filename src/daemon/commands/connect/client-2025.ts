@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { codeOf } from '../../../base/error-code.ts'
-import { DOCTOR_CLIENT } from '../../../features/usage/known-clients.ts'
+import { DOCTOR_CLIENT } from '../../../serve/version.ts'
 import { DigestMismatchError, type ClientOptions, type EraClient } from './era-client.ts'
 
 /**

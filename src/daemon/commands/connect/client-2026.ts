@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport, type McpSubscription } from '@modelcontextprotocol/client'
 import { SkillsClient, SkillVerificationError, type Skill } from '@modelcontextprotocol/client/ext/skills'
-import { DOCTOR_CLIENT } from '../../../features/usage/known-clients.ts'
+import { DOCTOR_CLIENT } from '../../../serve/version.ts'
 import { DigestMismatchError, type ClientOptions, type EraClient, type ListedSkill } from './era-client.ts'
 
 /** Opens the client of 2026-07-28, which verifies the files that it reads. */

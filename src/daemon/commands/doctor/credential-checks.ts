@@ -2,12 +2,11 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../../base/error-code.ts'
-import type { GatedConfig } from '../../../features/scan/gate-config.ts'
-import type { GateConfig } from '../../../features/scan/gate-config.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import { readAuthorities } from '../../access/ca-file.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
+import type { AskedParty } from '../../cli/feature.ts'
 import { readSecret, secretNameOf } from '../../config/auth.ts'
 import type { HostAuth, PageClient, ProgramValue, SecretReference } from '../../config/auth.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
@@ -17,8 +16,8 @@ import { whyNotOpened } from '../../runtime/disk-error-text.ts'
 import { isOverSsh } from './program-checks.ts'
 
 /** Checks the daemon's credentials and trust anchors. Reads secrets as a pull does, and never shows them. */
-export function credentialChecks(ground: Ground<GatedConfig>): Check[] {
-  const secrets = secretsIn(ground.config).map((secret): Check => {
+export function credentialChecks(ground: Ground): Check[] {
+  const secrets = secretsIn(ground).map((secret): Check => {
     return { name: 'secret', subject: secret.name, look: async () => secretChecked(secret, ground) }
   })
   return [...secrets, ...ground.config.sources.flatMap((configured) => trustChecks(configured, ground))]
@@ -128,11 +127,11 @@ interface NamedSecret {
 type SecretUse = 'line' | 'lines' | 'ssh-key'
 
 /** All secrets that the configuration names, without duplicates. */
-function secretsIn({ sources, gate, serve, postgres }: GatedConfig): NamedSecret[] {
+function secretsIn({ config: { sources, serve, postgres }, asked }: Ground): NamedSecret[] {
   const named = new Map<string, NamedSecret>()
   for (const { reference, use, whose } of [
     ...sources.flatMap(secretsOf),
-    ...(gate === undefined ? [] : ofGate(gate)),
+    ...asked.flatMap(ofParty),
     ...ofPageClient(serve.oauth?.page),
     ...(postgres === undefined ? [] : [{ reference: postgres.url, use: 'line' as const, whose: 'store.postgres' }]),
   ]) {
@@ -177,8 +176,8 @@ function ofAccess(access: HostAuth, whose: string): Needed[] {
   }
 }
 
-function ofGate({ asked }: GateConfig): Needed[] {
-  return asked.kind === 'address' ? ofAccess(asked.access, 'the gate') : ofValues(asked.env, 'the gate')
+function ofParty(party: AskedParty): Needed[] {
+  return party.kind === 'address' ? ofAccess(party.access, party.use) : ofValues(party.env, party.use)
 }
 
 function ofPageClient(page: PageClient | undefined): Needed[] {

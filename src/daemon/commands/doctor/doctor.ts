@@ -1,9 +1,6 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
-import { databaseChecks } from '../../../features/hub-of-several/database-checks.ts'
-import type { GatedConfig } from '../../../features/scan/gate-config.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout, nameDiagnosticsAmong } from '../../../sync/catalog/contract-diagnostics.ts'
 import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
@@ -21,13 +18,11 @@ import { sourcesNamed } from '../../config/named-sources.ts'
 import { ConfigError } from '../../config/rules/config-error.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import type { StatusConfig } from '../show/status.ts'
 import { connectAsEachEra } from './connect.ts'
 import { contractChecks, offerChecks, servedCatalog } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
 import { folderChecks } from './folder-checks.ts'
 import { hostChecks } from './host-checks.ts'
-import { linkChecks } from './link-checks.ts'
 import { listenChecks } from './listen-checks.ts'
 import { programChecks } from './program-checks.ts'
 import { secondOpinions } from './second-opinion.ts'
@@ -37,24 +32,21 @@ import { stateChecks } from './state-checks.ts'
 import { statusChecks, withoutPast } from './status-checks.ts'
 import { writerChecks } from './writer-checks.ts'
 
-/** The configuration, as the checks read it. */
-type CheckedConfig = GatedConfig & LinkingConfig & StatusConfig
-
 /** The groups of local checks, each made from the configuration. */
-const GROUPS: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [
+const GROUPS: readonly ((ground: Ground) => Check[])[] = [
   programChecks,
   stateChecks,
   writerChecks,
   listenChecks,
   credentialChecks,
   folderChecks,
-  linkChecks,
-  statusChecks,
-  serviceChecks,
 ]
 
+/** Those that stand below the checks of features. */
+const LAST_GROUPS = [statusChecks, serviceChecks] as const
+
 /** The checks that need the network. */
-const AWAY: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [hostChecks, sourceChecks, databaseChecks]
+const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks, sourceChecks]
 
 export const doctor: Command = {
   name: 'doctor',
@@ -81,7 +73,7 @@ export const doctor: Command = {
     offline: { type: 'boolean', help: 'do not check whether hosts can be reached' },
     strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
   },
-  async run(context: Context<CheckedConfig>) {
+  async run(context: Context) {
     if (context.values['connect'] === true) {
       const { checks, ...ends } = await connectAsEachEra(context)
       return printChecks(context, checks, { about: ends })
@@ -91,36 +83,46 @@ export const doctor: Command = {
     const { config: whole, told } = await readConfiguration(context)
     const named = told.verdict === 'ok' && context.operands.length > 0 ? sourcesNamed(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
+    const ofFeatures = await context.features.checks()
     const ground = {
       config: { ...config, sources: reachedBy(config) },
       whole,
       environment,
       redactor,
       clock: systemClock,
-      items: async () => context.items(),
+      asked: ofFeatures.flatMap((feature) => feature.asked?.(whole) ?? []),
+      features: context.features,
     }
     const offline = values['offline'] === true
-    const groups = offline ? GROUPS : [...GROUPS, ...AWAY]
+    const local = [
+      ...GROUPS.flatMap((group) => group(ground)),
+      ...ofFeatures.flatMap((feature) => feature.ofMachine?.(ground) ?? []),
+      ...LAST_GROUPS.flatMap((group) => group(ground)),
+    ]
+    const away = [
+      ...AWAY.flatMap((group) => group(ground)),
+      ...ofFeatures.flatMap((feature) => feature.ofNetwork?.(ground) ?? []),
+    ]
     const asked = idsOf(config)
     const checksOfSkills = [
       ...contractChecks(whole, asked),
       ...offerChecks(whole, asked),
       ...dependencyChecks(whole, asked),
     ]
-    const checks = [...groups.flatMap((group) => group(ground)), ...checksOfSkills]
+    const checks = [...local, ...(offline ? [] : away), ...checksOfSkills]
     const found = [told, ...withoutPast(await runChecks(checks, systemClock, signal))]
     const all = [...found, ...(offline ? [] : await seconds(context, whole, named))]
     return printChecks(context, all, { end: offline ? '; no host was queried' : '', about: { offline } })
   },
 }
 
-function sourcesAlone(config: CheckedConfig, named: readonly SourceId[]): CheckedConfig {
+function sourcesAlone(config: ServedConfig, named: readonly SourceId[]): ServedConfig {
   return { ...config, sources: config.sources.filter(({ source }) => named.includes(source.id)) }
 }
 
 async function seconds(
   context: Context,
-  config: CheckedConfig,
+  config: ServedConfig,
   named: readonly SourceId[],
 ): Promise<readonly CheckResult[]> {
   using progress = progressOf(context)
@@ -137,8 +139,8 @@ function sourcesText({ sources, follow }: Config): string {
 
 /** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
 async function readConfiguration(
-  context: Context<CheckedConfig>,
-): Promise<{ readonly config: CheckedConfig; readonly told: CheckResult }> {
+  context: Context,
+): Promise<{ readonly config: ServedConfig; readonly told: CheckResult }> {
   const { ok, fail } = verdicts('configuration')
   try {
     // `--offline` limits only this command: a daemon that was started without it must still answer.

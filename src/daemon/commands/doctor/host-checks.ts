@@ -1,7 +1,6 @@
 import { createConnection } from 'node:net'
 import type { Clock } from '../../../base/async/clock.ts'
 import { fewText } from '../../../base/text/first-few.ts'
-import type { GatedConfig } from '../../../features/scan/gate-config.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import type { HostRoute } from '../../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../../sync/upstream/http/http-exchange.ts'
@@ -15,7 +14,7 @@ import { printableLine } from '../../runtime/log/log-line.ts'
 import { isOverSsh } from './program-checks.ts'
 
 /** Checks each host once: whether it answers, and whether its clock agrees with ours. Sends no credentials. */
-export function hostChecks(ground: Ground<GatedConfig>): Check[] {
+export function hostChecks(ground: Ground): Check[] {
   const hosts = new Map<string, { readonly host: Host; readonly whose: string[] }>()
   for (const { host, whose } of [...ground.config.sources.flatMap(hostOf), ...othersIn(ground)]) {
     const known = hosts.get(host.key) ?? { host, whose: [] }
@@ -60,10 +59,10 @@ function hostOf(configured: ConfiguredSource): Wanted[] {
 }
 
 /** Hosts in addition to those of the sources. */
-function othersIn({ config: { serve, gate } }: Ground<GatedConfig>): Wanted[] {
+function othersIn({ config: { serve }, asked }: Ground): Wanted[] {
   const way = { ca: undefined, proxy: { kind: 'none' } } as const
   const issuer = serve.oauth === undefined ? [] : wantedAt(serve.oauth.issuer, way, 'the authorization server')
-  return gate?.asked.kind === 'address' ? [...issuer, ...wantedAt(gate.asked.url, way, 'the gate')] : issuer
+  return [...issuer, ...asked.flatMap((party) => (party.kind === 'address' ? wantedAt(party.url, way, party.use) : []))]
 }
 
 function wantedAt(text: string, { ca, proxy }: HttpHost['way'], whose: string): Wanted[] {

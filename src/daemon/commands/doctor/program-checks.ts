@@ -3,7 +3,6 @@ import { access, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fewText } from '../../../base/text/first-few.ts'
-import type { GatedConfig } from '../../../features/scan/gate-config.ts'
 import { gitVersionIn, obeysNoLazyFetch, readsConfigFromEnvironment } from '../../../sync/git/program/git-version.ts'
 import { runToEnd } from '../../../sync/git/program/process-group.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
@@ -12,7 +11,7 @@ import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 
 /** Checks the Node version, and every program that the configuration needs. */
-export function programChecks(ground: Ground<GatedConfig>): Check[] {
+export function programChecks(ground: Ground): Check[] {
   return [nodeCheck(), ...gitChecks(ground), ...namedPrograms(ground).map((named) => findable(named, ground))]
 }
 
@@ -131,15 +130,14 @@ interface NamedProgram {
 }
 
 /** Programs that the operator chose. They are located and never run, because their effects are unknown. */
-function namedPrograms({ config: { sources, gate } }: Ground<GatedConfig>): NamedProgram[] {
+function namedPrograms({ config: { sources }, asked }: Ground): NamedProgram[] {
   const ofSources = sources.flatMap(({ source, access }): NamedProgram[] => [
     ...(source.kind === 'mcp' && source.place.kind === 'program'
       ? [{ command: source.place.command, use: `the MCP server of "${source.id}"` }]
       : []),
     ...(access.kind === 'helper' ? [{ command: access.command, use: `the credentials of "${source.id}"` }] : []),
   ])
-  if (gate === undefined || gate.asked.kind === 'address') return ofSources
-  return [...ofSources, { command: gate.asked.command, use: 'the gate' }]
+  return [...ofSources, ...asked.flatMap((party) => (party.kind === 'program' ? [party] : []))]
 }
 
 function findable({ command, use }: NamedProgram, { environment }: Ground): Check {

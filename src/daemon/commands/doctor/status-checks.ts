@@ -1,6 +1,5 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
-import { expectNotRecalled } from '../../../features/channel/recall/recalled-lock.ts'
 import type { Item, ItemProblem } from '../../../sync/model/item.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { isAwaitingDecision, isByChoice, isSyncErrorCode, SyncError } from '../../../sync/model/sync-error.ts'
@@ -9,16 +8,16 @@ import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { failedCheck, verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
+import { expectNotRecalled } from '../../pull/trust/recalled-lock.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { lockOriginText } from '../../status/lock-text.ts'
 import type { LockOriginStatus } from '../../status/status.ts'
 import { statusNow } from '../show/status.ts'
-import type { StatusConfig } from '../show/status.ts'
 import { lockAgrees } from '../verify/lock-checks.ts'
 import { verifyingOf } from '../verify/verify-context.ts'
 
 /** Tells all that `status` shows as needing a person, and each skill that is withheld or disabled. */
-export function statusChecks(ground: Ground<StatusConfig>): Check[] {
+export function statusChecks(ground: Ground): Check[] {
   return ground.config.sources.length === 0
     ? []
     : [
@@ -28,14 +27,14 @@ export function statusChecks(ground: Ground<StatusConfig>): Check[] {
 }
 
 async function statusChecked(
-  { config, whole, items }: Ground<StatusConfig>,
+  { config, whole, features }: Ground,
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const ids = new Set<string>(config.sources.map(({ source }) => source.id))
-  const status = await statusNow(whole, signal, ids).catch(unlessUnanswered)
+  const status = await statusNow({ config: whole, features, signal }, ids).catch(unlessUnanswered)
   if (status === undefined) return []
   const now = { ...status, sources: status.sources.filter(({ id }) => ids.has(id)) }
-  const itemsOf = await items()
+  const itemsOf = await features.items()
   return [...itemsOf(now, systemClock.now()).flatMap(resultsOf), ...lockOriginResults(status.lock?.from)]
 }
 
@@ -110,10 +109,7 @@ const REACHED: ReadonlySet<string> = new Set([
 ] satisfies SyncErrorCode[])
 
 /** The lock as `verify` compares it, and the recalled skills that it names. */
-async function lockChecked(
-  { config, whole }: Ground<StatusConfig>,
-  signal: AbortSignal,
-): Promise<readonly CheckResult[]> {
+async function lockChecked({ config, whole }: Ground, signal: AbortSignal): Promise<readonly CheckResult[]> {
   const { lock } = whole
   if (lock === undefined) return []
   using store = await Store.openExisting(whole.state).catch(unlessUnanswered)

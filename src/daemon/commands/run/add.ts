@@ -2,12 +2,10 @@ import { pathToFileURL } from 'node:url'
 import type { JsonObject } from '../../../base/json-value.ts'
 import { withItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
-import { unfollowedLines } from '../../../features/agent-folders/folder-status.ts'
-import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
-import { FreeIds, marketplaceOf, sourceEntries } from '../../../features/marketplace/free-ids.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
-import { editConfiguration, reloadDaemon } from '../../cli/edit-configuration.ts'
+import { editConfiguration, reloadDaemon, sourceNotes } from '../../cli/edit-configuration.ts'
+import { FreeIds, marketplaceOf, sourceEntries } from '../../cli/free-ids.ts'
 import { sourceIdFor } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import { commentOn } from '../../config/init-template.ts'
@@ -59,7 +57,7 @@ export const add: Command = {
     mcp: { type: 'boolean', help: 'the addresses are those of MCP servers' },
     offline: { type: 'boolean', help: 'add the addresses without fetching anything' },
   },
-  async run(context: Context<LinkingConfig>) {
+  async run(context) {
     const first = await firstFileOf(context)
     if (first !== undefined) return addToFirst(context, first)
     const config = await configFor(context)
@@ -79,7 +77,7 @@ export const add: Command = {
       printJson(context, { config: file, added: items.map(({ value }) => value), reloaded: isReloaded })
       return 0
     }
-    printLines(context, [text, ...(await unfollowedLines(next, context.environment))])
+    printLines(context, [text, ...(await sourceNotes(context, next))])
     return 0
   },
 }

@@ -1,11 +1,9 @@
 import { isObject } from '../../../base/json-object.ts'
 import { itemsAt, withoutItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlRemoval } from '../../../base/settings/yaml-edit.ts'
-import { unfollowedLines } from '../../../features/agent-folders/folder-status.ts'
-import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
-import type { Command, Context } from '../../cli/command.ts'
-import { editConfiguration, reloadDaemon } from '../../cli/edit-configuration.ts'
+import type { Command } from '../../cli/command.ts'
+import { editConfiguration, reloadDaemon, sourceNotes } from '../../cli/edit-configuration.ts'
 import { idsOf } from '../../config/config.ts'
 import { isSourceComment } from '../../config/init-template.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -21,7 +19,7 @@ export const remove: Command = {
   the source comes back.
 `,
   examples: ['skillsyncd remove team'],
-  async run(context: Context<LinkingConfig>) {
+  async run(context) {
     const config = await configFor(context)
     const { file, state } = config
     if (file === undefined) throw new UsageError('"remove" edits a configuration file; name it with --config')
@@ -37,7 +35,7 @@ export const remove: Command = {
     const absent = 'the next start applies it'
     const { isReloaded, text } = await reloadDaemon(next, absent, context.signal)
     if (context.json) printJson(context, { config: file, removed: ids, reloaded: isReloaded })
-    else printLines(context, [text, ...(await unfollowedLines(next, context.environment))])
+    else printLines(context, [text, ...(await sourceNotes(context, next))])
     return 0
   },
 }

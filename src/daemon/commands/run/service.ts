@@ -1,14 +1,12 @@
 import { access } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { withTextKey } from '../../../base/settings/yaml-edit.ts'
-import type { LinkSettings } from '../../../features/agent-folders/link-config.ts'
-import { pathOfKept } from '../../../features/agent-folders/link-config.ts'
-import type { ChannelSettings } from '../../../features/channel/channel-config.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
 import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { editConfiguration } from '../../cli/edit-configuration.ts'
+import type { WrittenFolder } from '../../cli/feature.ts'
 import { launchAgentPath, PLIST, userUnitFolder } from '../../cli/user-service.ts'
 import type { Environment } from '../../config/environment.ts'
 import { programFiles } from '../../program-files.ts'
@@ -22,15 +20,12 @@ import type { UnitCheck } from '../service/analyze.ts'
 import { install, whatIsAt } from '../service/install.ts'
 import type { InstalledFile } from '../service/install.ts'
 import { launchAgent } from '../service/launch-agent.ts'
-import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents, namedFolders } from '../service/sandbox.ts'
+import { expectSystemSees, expectUserSees, hiddenFolders } from '../service/sandbox.ts'
 import { askManager, expectDone, MANAGERS } from '../service/service-commands.ts'
 import type { Manager } from '../service/service-commands.ts'
 import { uninstall } from '../service/uninstall.ts'
 import { SYSTEM_STATE, SYSTEM_UNITS, systemUnits, unitPaths, userUnits } from '../service/units.ts'
 import type { Service, ServiceFile } from '../service/units.ts'
-
-/** The configuration, with the folders that a service has to write. */
-type ServiceConfig = ServedConfig & LinkSettings & ChannelSettings
 
 export const service: Command = {
   name: 'service',
@@ -73,7 +68,7 @@ export const service: Command = {
       help: 'with install or uninstall: replace or remove a file that skillsyncd did not write',
     },
   },
-  async run(context: Context<ServiceConfig>) {
+  async run(context) {
     const [verb] = context.operands
     if (context.values['force'] === true && verb !== 'install' && verb !== 'uninstall')
       throw new UsageError('--force goes with "service install" and "service uninstall"')
@@ -99,11 +94,12 @@ type Scope = Manager
 interface Planned {
   readonly scope: Scope
   readonly service: Service
-  readonly config: ServiceConfig
+  readonly config: ServedConfig
+  readonly folders: readonly WrittenFolder[]
   readonly files: readonly ServiceFile[]
 }
 
-async function plannedOf(context: Context<ServiceConfig>): Promise<Planned> {
+async function plannedOf(context: Context): Promise<Planned> {
   const { environment, values } = context
   const scope = scopeOf(context)
   if (scope === 'system' && values['state'] !== undefined)
@@ -113,21 +109,21 @@ async function plannedOf(context: Context<ServiceConfig>): Promise<Planned> {
   const { readConfig } = await context.configuration()
   const config = await readConfig({ file, state }, environment)
   const program = await programFiles()
-  const links = config.links.map((kept) => pathOfKept(kept, environment))
-  const folders = [...links, ...config.channelFolders.map(({ to }) => to)]
-  const service: Service = { program, config: file, state: config.state, http: config.serve.http, folders }
-  const unwritable = [program.node, program.main, file, config.state, ...folders].find((path) => /\p{Cc}/u.test(path))
+  const folders = (await context.features.folders()).flatMap((feature) => feature.of(config, environment))
+  const paths = folders.map(({ path }) => path)
+  const service: Service = { program, config: file, state: config.state, http: config.serve.http, folders: paths }
+  const unwritable = [program.node, program.main, file, config.state, ...paths].find((path) => /\p{Cc}/u.test(path))
   if (unwritable !== undefined)
     throw new UsageError(`Cannot make a service of "${printableLine(unwritable)}": it has control characters`)
   switch (scope) {
     case 'system':
       await expectSystemSees(service)
-      return { scope, service, config, files: await systemUnits(service) }
+      return { scope, service, config, folders, files: await systemUnits(service) }
     case 'user':
       await expectUserSees(service)
-      return { scope, service, config, files: await userUnits(service, environment.configHome) }
+      return { scope, service, config, folders, files: await userUnits(service, environment.configHome) }
     case 'launchd':
-      return { scope, service, config, files: [await launchAgent(service, environment.home)] }
+      return { scope, service, config, folders, files: [await launchAgent(service, environment.home)] }
     default:
       return scope satisfies never
   }
@@ -163,11 +159,12 @@ function printFiles(context: Context, { files }: Planned): ExitStatus {
   return 0
 }
 
-async function installFiles(context: Context, { scope, service, config, files }: Planned): Promise<ExitStatus> {
+async function installFiles(context: Context, planned: Planned): Promise<ExitStatus> {
+  const { scope, service, files } = planned
   const installed = await install(files, context.values['force'] === true)
   // The sandbox covers only folders that exist when it starts.
   if (scope === 'user') await makeFolders(service.state, 0o700)
-  const notes = [...(await notesOf(scope, service, config)), ...(await recordState(context, scope, service))]
+  const notes = [...(await notesOf(planned)), ...(await recordState(context, scope, service))]
   const isNow = context.values['now'] === true
   if (isNow) await startNow(context, scope, installed)
   const next = isNow ? lingerSteps(scope) : [...startSteps(scope, files), ...lingerSteps(scope)]
@@ -225,9 +222,9 @@ async function recordState(
   }
 }
 
-async function notesOf(scope: Scope, service: Service, config: ServiceConfig): Promise<readonly string[]> {
+async function notesOf({ scope, service, config, folders }: Planned): Promise<readonly string[]> {
   if (scope === 'launchd') return []
-  return scope === 'user' ? unmadeFolders(service) : notesOfSystem(config)
+  return scope === 'user' ? unmadeFolders(service) : notesOfSystem(config, folders)
 }
 
 /** Makes the folders that the service fills. One that cannot be made is a note, and the service runs without it. */
@@ -245,18 +242,22 @@ async function unmadeFolders({ folders }: Service): Promise<readonly string[]> {
   return notes
 }
 
-async function notesOfSystem(config: ServiceConfig): Promise<readonly string[]> {
+async function notesOfSystem(config: ServedConfig, folders: readonly WrittenFolder[]): Promise<readonly string[]> {
   const hidden = await hiddenFolders(config)
   return [
     ...hidden.map((path) => `the service does not see the folder "${path}": its sandbox hides it`),
-    ...homelessAgents(config).map(
-      (id) =>
-        `the service cannot fill the folder of ${id}: it sees no home; install --user, as the user whose agent reads, runs one that does`,
-    ),
-    ...namedFolders(config).map(
-      (path) =>
-        `the service can fill the folder "${path}" only if a drop-in has it in ReadWritePaths=, for its user to write`,
-    ),
+    ...folders
+      .flatMap(({ agent }) => agent ?? [])
+      .map(
+        (id) =>
+          `the service cannot fill the folder of ${id}: it sees no home; install --user, as the user whose agent reads, runs one that does`,
+      ),
+    ...folders
+      .flatMap(({ path, agent }) => (agent === undefined ? [path] : []))
+      .map(
+        (path) =>
+          `the service can fill the folder "${path}" only if a drop-in has it in ReadWritePaths=, for its user to write`,
+      ),
   ]
 }
 

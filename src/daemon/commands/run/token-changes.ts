@@ -1,6 +1,6 @@
 import { systemClock } from '../../../base/async/clock.ts'
-import { documentText } from '../../../features/hub-of-several/document-text.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import { documentText } from '../../../sync/postgres/document-text.ts'
 import { sharedStoreOf } from '../../access/open-shared.ts'
 import { Tokens } from '../../access/tokens.ts'
 import type { Token } from '../../access/tokens.ts'

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { ChannelHubConfig } from '../../../features/channel/channel-config.ts'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { configFor, logOf, printJsonText } from '../../cli/command.ts'
@@ -51,10 +50,9 @@ export const exportBill: Command = {
     pack: { type: 'string', value: 'PACK', help: 'with --proof, on a hub: the channel of this pack', offers: 'packs' },
     ring: { type: 'string', value: 'RING', help: 'with --proof, on a hub: the channel of this ring' },
   },
-  async run(context: Context<ChannelHubConfig>) {
+  async run(context) {
     const { proof, pack, ring } = context.values
-    if (typeof proof === 'string')
-      return (await import('../../../features/channel/export-proof.ts')).exportProof(context, proof)
+    if (proof !== undefined) return context.runVariant('hub export --proof')
     if (context.operands.length > 0 || pack !== undefined || ring !== undefined)
       throw new UsageError('Skills, --pack and --ring go with --proof; an SBOM has a whole generation')
     const load = formatOf(context)

@@ -1,7 +1,5 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { LinkSettings } from '../../../features/agent-folders/link-config.ts'
-import type { ChannelSettings } from '../../../features/channel/channel-config.ts'
 import { reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -44,16 +42,6 @@ export async function hiddenFolders(config: Config): Promise<readonly string[]> 
   })
   const hiding = await Promise.all(folders.map(async (folder) => isHidden(folder, SYSTEM_HIDES)))
   return folders.filter((_, index) => hiding[index])
-}
-
-/** The agents of the configuration whose folders the system service cannot fill, because it sees no home. */
-export function homelessAgents({ links }: LinkSettings): readonly string[] {
-  return links.flatMap((kept) => ('agent' in kept ? [kept.agent] : []))
-}
-
-/** The folders that the configuration names by their paths, in which the system service may not write by itself. */
-export function namedFolders({ links, channelFolders }: LinkSettings & ChannelSettings): readonly string[] {
-  return [...links.flatMap((kept) => ('to' in kept ? [kept.to] : [])), ...channelFolders.map(({ to }) => to)]
 }
 
 /** With PrivateTmp= the service has its own versions of these folders. */

@@ -1,10 +1,9 @@
-import type { CountedConfig } from '../../../features/usage/usage-config.ts'
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { DEFAULT_HITS, MOST_HITS } from '../../../serve/mcp/tools/search/query.ts'
 import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import { printRows } from '../../cli/columns.ts'
 import { configFor, printJson } from '../../cli/command.ts'
-import type { Command, Context } from '../../cli/command.ts'
+import type { Command } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import { variantIn } from '../../cli/variant.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
@@ -85,18 +84,16 @@ export const list: Command = {
     },
     csv: { type: 'boolean', help: 'with --usage and --unused: as comma-separated values' },
   },
-  async run(context: Context<CountedConfig>) {
+  async run(context) {
     const variant = variantIn(context, {
       usage: ['by', 'since', 'csv'],
       unused: ['csv'],
       plugins: ['as'],
       '': OF_SKILLS,
     })
-    const query = variant === '' ? listQueryOf(context) : undefined
+    if (variant !== '') return context.runVariant(variant === 'plugins' ? 'list --plugins' : 'list --usage')
+    const query = listQueryOf(context)
     const config = await configFor(context)
-    if (variant === 'plugins')
-      return (await import('../../../features/marketplace/marketplace.ts')).printPlugins(context, config)
-    if (variant !== '') return (await import('../../../features/usage/usage.ts')).printUsage(context, config)
     const { only } = context.values
     const sources: readonly string[] = sourcesNamed(Array.isArray(only) ? only.map(String) : undefined, config)
     const packs = packsNamed(context.values['pack'], config)

@@ -2,12 +2,12 @@ import { agoText, dueText } from '../../../base/text/age-text.ts'
 import type { Urgency } from '../../../sync/model/item.ts'
 import { byState, stateText } from '../../../sync/model/verdict/verdict.ts'
 import type { Paint } from '../../cli/colors.ts'
-import { isUrgent, mendLine, verdictLine } from '../../cli/status-block.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { sourceItem } from '../../status/items.ts'
 import { isFollowed } from '../../status/lock-text.ts'
 import { isFixed, isKept, isUpToDate } from '../../status/source-facts.ts'
 import type { Condition, SourceStatus } from '../../status/status.ts'
+import { isUrgent, mendLine, verdictLine } from './status-block.ts'
 
 export interface TableLook {
   readonly now: Date

@@ -1,16 +1,6 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { agoText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { folderItems, foldersNow } from '../../../features/agent-folders/folder-status.ts'
-import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
-import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
-import { channelLines } from '../../../features/channel/channel-items.ts'
-import { replicaLines } from '../../../features/hub-of-several/replica-lines.ts'
-import { publicationLines } from '../../../features/marketplace/publication-lines.ts'
-import type { RingHubConfig, RingSettings } from '../../../features/rings/ring-config.ts'
-import { ringLines } from '../../../features/rings/ring-lines.ts'
-import { storedRings } from '../../../features/rings/stored-rings.ts'
-import { scansLines } from '../../../features/scan/scans-lines.ts'
 import { VERSION } from '../../../serve/version.ts'
 import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout } from '../../../sync/catalog/contract-diagnostics.ts'
@@ -27,10 +17,9 @@ import { Store } from '../../../sync/store/store.ts'
 import { paintFor } from '../../cli/colors.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
-import { blockOf } from '../../cli/status-block.ts'
+import type { FeatureStatus, StoredStatus } from '../../cli/feature.ts'
 import { variantIn } from '../../cli/variant.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Environment } from '../../config/environment.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease-renewal.ts'
@@ -50,12 +39,10 @@ import type { DaemonStatus, SourceStatus, Status, WriterElsewhere } from '../../
 import type { KeptDigests } from '../../status/verified-files.ts'
 import { budgetStatusLines } from './budget-status.ts'
 import { lockLines } from './lock-lines.ts'
+import { blockOf } from './status-block.ts'
 import { skillLinesOf, tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
 import { accessText } from './token-lines.ts'
-
-/** The configuration, as the status reads it. */
-export type StatusConfig = RingSettings & LinkingConfig
 
 export const status: Command = {
   name: 'status',
@@ -86,23 +73,30 @@ export const status: Command = {
     upstream: { type: 'boolean', help: 'show what update would move, and nothing else' },
     rings: { type: 'boolean', help: 'show the rings, or that of NAME, and nothing else' },
   },
-  async run(context: Context<StatusConfig & RingHubConfig>) {
+  async run(context) {
     const variant = variantIn(context, { upstream: [], rings: [], '': ['check', 'findings'] })
+    if (variant === 'rings') return context.runVariant('status --rings')
     const config = await configFor(context)
     if (variant === 'upstream') return (await import('./upstream.ts')).printUpstream(context, config)
-    if (variant === 'rings') return (await import('../../../features/rings/rings.ts')).printRings(context, config)
     const ids = new Set(sourcesNamed(context.operands, config))
-    const whole = await statusNow(config, context.signal, context.operands.length === 0 ? undefined : ids)
+    const whole = await statusNow({ ...context, config }, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
     const sources = whole.sources.filter(({ id }) => ids.has(id))
-    const folders = await foldersKnown(config, context.environment)
-    const itemsOf = await context.items()
-    const items = byUrgency([...itemsOf({ ...whole, sources }, now), ...folderItems(folders.known, folders.error)])
-    if (context.json) printJson(context, { ...whole, sources, items, folders: folders.known })
+    const features = await context.features.statuses()
+    const found = await Promise.all(features.map(async (feature) => feature.found?.(config, context.environment)))
+    const itemsOf = await context.features.items()
+    const items = byUrgency([...itemsOf({ ...whole, sources }, now), ...found.flatMap((one) => one?.items ?? [])])
+    const json = Object.fromEntries(found.flatMap((one) => Object.entries(one?.json ?? {})))
+    if (context.json) printJson(context, { ...whole, sources, items, ...json })
     else {
       const sorted = { ...whole, sources: inOrderOf(items, sources) }
       const absence = await absenceText(config.state)
-      printLines(context, linesOf(sorted, { items, absence, folders: folders.known }, lookOf(context, now)))
+      const look = lookOf(context, now)
+      const ofFeatures = [
+        ...found.flatMap((one) => one?.lines ?? []),
+        ...features.flatMap((feature) => feature.lines?.(sorted, now, look.paint) ?? []),
+      ]
+      printLines(context, linesOf(sorted, { items, absence, ofFeatures }, look))
     }
     const isUrgent =
       items.some(({ urgency }) => urgency === 'person') || diagnosticsAbout(ids, whole.problems).length > 0
@@ -110,27 +104,11 @@ export const status: Command = {
   },
 }
 
-/**
- * The state of linked folders, or the reason why it is unknown: a failure here must not hide the rest of the status. The
- * command reads it, because the daemon does not write in most of them.
- */
-async function foldersKnown(
-  config: StatusConfig,
-  environment: Environment,
-): Promise<{ readonly known: readonly FolderNow[]; readonly error?: string }> {
-  try {
-    return { known: await foldersNow(config, environment) }
-  } catch (error) {
-    if (!(error instanceof SyncError)) throw error
-    return { known: [], error: error.message }
-  }
-}
-
 interface Beside {
   readonly items: readonly Item[]
   /** The text where no daemon answers. */
   readonly absence: string
-  readonly folders: readonly FolderNow[]
+  readonly ofFeatures: readonly string[]
 }
 
 /** The sources in the order of their items. */
@@ -160,8 +138,7 @@ const FILE_COLUMNS = 120
 
 /** The status by the daemon that runs, or by the state folder. `about`: the named sources, if any. */
 export async function statusNow(
-  config: StatusConfig,
-  signal: AbortSignal,
+  { config, features, signal }: Pick<Context, 'features' | 'signal'> & { readonly config: ServedConfig },
   about?: ReadonlySet<string>,
 ): Promise<Status> {
   const answer = await askRunning(config, statusRequest, {}, { signal })
@@ -198,10 +175,20 @@ export async function statusNow(
     fetchedFrom: undefined,
     startedAt: undefined,
     http: undefined,
-    rings: await storedRings(config, store, systemClock.now()),
+    ...(await storedParts(config, store, await features.statuses())),
   })
   const elsewhere = await writerElsewhere(config, signal)
   return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, beside)
+}
+
+async function storedParts(
+  config: ServedConfig,
+  store: Store | undefined,
+  features: readonly FeatureStatus<ServedConfig>[],
+): Promise<StoredStatus> {
+  const parts: StoredStatus = {}
+  for (const feature of features) Object.assign(parts, await feature.stored?.(config, store, systemClock.now()))
+  return parts
 }
 
 /** The writer that cannot be queried from here. */
@@ -225,7 +212,7 @@ function isStatus(result: unknown): result is Status {
   return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
 }
 
-function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): string[] {
+function linesOf(now: Status, { items, absence, ofFeatures }: Beside, look: Look): string[] {
   const daemon =
     now.daemon === undefined
       ? (elsewhereText(now.elsewhere) ?? absence)
@@ -241,12 +228,7 @@ function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): 
     ...(clients === undefined ? [] : [clients]),
     ...(now.http === undefined ? [] : [accessText(now.http)]),
     ...(hooks === undefined ? [] : [hooks]),
-    ...folders.flatMap(({ folder, omitted }) => omitted.map((line) => printableLine(`${folder}: ${line}`))),
-    ...publicationLines(now.publications ?? []),
-    ...channelLines(now),
-    ...ringLines(now.rings ?? [], look.now, look.paint),
-    ...scansLines(now.scans),
-    ...replicaLines(now.replicas, look.now),
+    ...ofFeatures,
     ...(now.isUnjudged === true ? [UNJUDGED] : []),
     ...urgentLines(items, look),
     sourceCountText(now.sources),

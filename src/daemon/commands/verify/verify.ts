@@ -1,8 +1,6 @@
 import { join } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { readLinks } from '../../../features/agent-folders/links-file.ts'
-import type { ChannelHubConfig } from '../../../features/channel/channel-config.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { lastPublished } from '../../../sync/store/generation-store.ts'
@@ -14,6 +12,7 @@ import { MODE_OPTIONS, configFor, progressOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
+import type { StateRecord } from '../../cli/feature.ts'
 import { variantIn } from '../../cli/variant.ts'
 import { idsOf } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
@@ -31,15 +30,7 @@ import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { isIn, verifyingOf } from './verify-context.ts'
 
-const CHECKS: readonly StoreCheck[] = [
-  decisionsAreWhole,
-  linksAreWhole,
-  lockAgrees,
-  databaseIsWhole,
-  servedIsWhole,
-  signaturesHold,
-  filesAreWhole,
-]
+const CHECKS: readonly StoreCheck[] = [lockAgrees, databaseIsWhole, servedIsWhole, signaturesHold, filesAreWhole]
 
 /** The checks that take long on a large state folder. */
 const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, recordsAreWhole, proofsHold, objectsAreWhole]
@@ -105,17 +96,13 @@ export const verify: Command = {
     withhold: { type: 'boolean', help: 'with --scan: take what it refuses out of service, however much that is' },
     ...MODE_OPTIONS,
   },
-  async run(context: Context<ChannelHubConfig>) {
+  async run(context) {
     const variant = variantIn(context, VARIANTS)
-    const { proof, against } = context.values
+    const { proof } = context.values
     const deep = context.values['deep'] === true
     if (proof === '') throw new UsageError('--proof names no file')
-    if (typeof proof === 'string')
-      return (await import('../../../features/channel/check-proof.ts')).checkProof(context, proof)
-    const other = typeof against === 'string' ? against : undefined
-    if (variant === 'log') return (await import('./log-checks.ts')).checkLogs(context, other)
+    if (variant !== '') return context.runVariant(`verify --${variant}`)
     const config = await configFor(context)
-    if (variant === 'scan') return (await import('../../../features/scan/scan.ts')).printScan(context, config)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
@@ -124,7 +111,9 @@ export const verify: Command = {
     const show = (text: string): void => progress.show(text)
     const { verifying, damage } = await opened(config, { named, show }, context.signal)
     using _store = verifying.store
-    const stored = (deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS).map((check) => checkOf(check, verifying))
+    const records = context.features.stateRecords.map(recordIsWhole)
+    const all = [decisionsAreWhole, ...records, ...CHECKS, ...(deep ? DEEP_CHECKS : [])]
+    const stored = all.map((check) => checkOf(check, verifying))
     const own = await runChecks(stored, systemClock, context.signal, IN_TURN)
     const asked = deep ? await upstream(context, asking, verifying) : NOTHING_ASKED
     const others = idsOf(config).filter((id) => !named.has(id))
@@ -260,13 +249,14 @@ function second(compared: Asked['compared']): string {
   return `, ${parts.length === 0 ? 'no file compared once more' : parts.join(', ')}`
 }
 
-/** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */
-async function* linksAreWhole({ config }: Verifying): AsyncGenerator<CheckResult> {
-  try {
-    await readLinks(config.state)
-  } catch (error) {
-    if (!(error instanceof SyncError)) throw error
-    yield verdicts('links-damaged').fail(error.message)
+function recordIsWhole({ check, read }: StateRecord): StoreCheck {
+  return async function* ({ config }) {
+    try {
+      await read(config)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      yield verdicts(check).fail(error.message)
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises'
-import { expectProof } from '../../../features/channel/lock-proof.ts'
 import type { LockEntry } from '../../../sync/model/decisions/lock.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Config } from '../../config/config.ts'
+import { expectProof } from './lock-proof.ts'
 import { entryIn, followedBy, lockRead, lockStateOf } from './lock-rules.ts'
 import type { Holding, LockRead, LockStanding } from './lock-rules.ts'
 

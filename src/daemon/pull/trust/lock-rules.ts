@@ -1,4 +1,3 @@
-import { expectProof } from '../../../features/channel/lock-proof.ts'
 import { packMismatches } from '../../../sync/catalog/pack.ts'
 import { UNDECIDED, type SourceDecision } from '../../../sync/model/decisions/decisions.ts'
 import { isOfSameRef, mismatchesOf, mismatchesWith } from '../../../sync/model/decisions/lock.ts'
@@ -7,6 +6,7 @@ import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import type { Config } from '../../config/config.ts'
+import { expectProof } from './lock-proof.ts'
 
 /**
  * The error if the lock lacks what it must have. An unreadable lock is a plain `SyncError`: it may be in the middle of

@@ -1,6 +1,5 @@
 import { WorkerClient } from '../../../base/async/worker-client.ts'
 import { matcher } from '../../../base/globs.ts'
-import { pageRingsOf } from '../../../features/rings/page-rings.ts'
 import type {
   MisfitDiagnostic,
   PageGeneration,
@@ -32,6 +31,7 @@ import type { Status } from '../status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathProblemsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
+import { pageRingsOf } from './page-rings.ts'
 import { PendingRevisions } from './pending-revisions.ts'
 import type { PendingParts } from './pending-revisions.ts'
 import { SkillMoments } from './skill-moments.ts'

@@ -1,31 +1,6 @@
-import { canonicalJson, isTime } from '../../../base/canonical-json.ts'
-import { isObject } from '../../../base/json-object.ts'
-import { parseJson } from '../../../base/json-value.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
-import { isDigest } from '../../../sync/store/skills/stored-path.ts'
 import { parseTilePath } from '../../../sync/transparency-log/tiles.ts'
 import type { Tile } from '../../../sync/transparency-log/tiles.ts'
-
-/** An entry of the log of a channel: what it had from this time on. Some hundred bytes, since bundles have up to 256. */
-export interface ChannelEntry {
-  /** ISO 8601, UTC. */
-  readonly at: string
-  /** The object that names everything else: `ChannelHead`. */
-  readonly head: Digest
-}
-
-/** The bytes of an entry: canonical JSON and a line break. */
-export function encodeEntry({ at, head }: ChannelEntry): Buffer {
-  return Buffer.from(canonicalJson({ at, head }))
-}
-
-/** Parses an entry; `undefined` if it is none. Fields of later versions are ignored. */
-export function parseEntry(bytes: Uint8Array): ChannelEntry | undefined {
-  const value = parseJson(Buffer.from(bytes).toString('utf8'))
-  if (!isObject(value)) return undefined
-  const { at, head } = value
-  return isTime(at) && typeof head === 'string' && isDigest(head) ? { at, head } : undefined
-}
 
 /** The path of an object below the address of a channel. */
 export function objectPath(digest: Digest): string {

@@ -3,6 +3,9 @@ import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import { encodeEntry, parseEntry } from '../../../sync/store/channel-entry.ts'
+import type { ChannelEntry } from '../../../sync/store/channel-entry.ts'
+import type { EntryProof } from '../../../sync/store/channel-entry.ts'
 import { syncFolder } from '../../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { signCheckpoint } from '../../../sync/transparency-log/checkpoint.ts'
@@ -11,9 +14,6 @@ import { consistencyProof, inclusionProof, isSameHash, treeRoot } from '../../..
 import type { NoteSigner } from '../../../sync/transparency-log/signed-note.ts'
 import { bundleOf, entriesPath, TILE_WIDTH, tileBytes } from '../../../sync/transparency-log/tiles.ts'
 import type { Tile } from '../../../sync/transparency-log/tiles.ts'
-import { encodeEntry, parseEntry } from './channel-entry.ts'
-import type { ChannelEntry } from './channel-entry.ts'
-import type { EntryProof } from './served-proof.ts'
 
 /** The log of a channel, which this process appends to and serves. */
 export class ChannelLog {

@@ -5,13 +5,12 @@ import { parseJson } from '../../../base/json-value.ts'
 import { digestOf } from '../../../sync/model/digest.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { HubSource } from '../../../sync/model/snapshot.ts'
+import { entryProofOf, loggedEntry } from '../../../sync/store/channel-entry.ts'
+import type { ChannelEntry, EntryProof } from '../../../sync/store/channel-entry.ts'
 import { sha256Of } from '../../../sync/store/objects/object-rows.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
 import type { NoteVerifier } from '../../../sync/transparency-log/signed-note.ts'
 import { encodeProof, openProof, parseProof, ProofRefusedError } from '../../../sync/transparency-log/tlog-proof.ts'
-import type { LogProof } from '../../../sync/transparency-log/tlog-proof.ts'
-import { parseEntry } from './channel-entry.ts'
-import type { ChannelEntry } from './channel-entry.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
 import type { DigestList, PublishedSource } from './channel-schema.ts'
 
@@ -20,9 +19,6 @@ export interface SkillPlace {
   readonly source: string
   readonly path: string
 }
-
-/** A proof of an entry that has the bytes of the entry with it. */
-export type EntryProof = LogProof & { readonly extra: Uint8Array }
 
 /**
  * Writes the proof of what a channel served: the proof of the entry, and the objects from the entry down to these skills,
@@ -137,19 +133,6 @@ function hubSource({ source, url, ref, commit, tag, signers }: FoundInChannel['s
 
 function keyOf({ source, path }: SkillPlace): string {
   return path === '' ? source : `${source}/${path}`
-}
-
-/** Returns the proof if it has the bytes of its entry. The entry counts once the proof is opened with these bytes. */
-export function entryProofOf({ extra, ...proof }: LogProof): EntryProof {
-  if (extra === undefined) throw new ProofRefusedError('it has no entry')
-  return { ...proof, extra }
-}
-
-/** The entry that a proof has with it. Throws `ProofRefusedError` if it is none. */
-export function loggedEntry({ extra }: EntryProof): ChannelEntry {
-  const entry = parseEntry(extra)
-  if (entry === undefined) throw new ProofRefusedError('its entry has the wrong form')
-  return entry
 }
 
 /** The checkpoint in a text: it is one itself, a tlog-proof, or a proof of what was served. Throws `ProofRefusedError`. */

@@ -7,6 +7,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { ChannelSource } from '../../../sync/model/source.ts'
 import { ASK_HUB, SyncError } from '../../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
+import { parseEntry } from '../../../sync/store/channel-entry.ts'
 import type { DecisionStore } from '../../../sync/store/decision-store.ts'
 import { followerOf } from '../../../sync/store/followed-logs.ts'
 import type { ChannelLook, FollowedLogs, FollowedRecord, NewEntries } from '../../../sync/store/followed-logs.ts'
@@ -35,7 +36,6 @@ import type {
   PublishedUpstream,
   Relation,
 } from '../../../sync/upstream/upstream.ts'
-import { parseEntry } from '../content/channel-entry.ts'
 import { followerHeader, reportText } from '../content/follower-report.ts'
 import { recallsAt, recallsOf, sourcesIn, walkChannel, walkSources } from '../content/walk-channel.ts'
 import type { ReadObjects } from '../content/walk-channel.ts'

@@ -1,6 +1,6 @@
 import type { SyncError, SyncErrorCode } from '../../../sync/model/sync-error.ts'
+import { parseEntry } from '../../../sync/store/channel-entry.ts'
 import type { LogAudit } from '../../../sync/upstream/upstream.ts'
-import { parseEntry } from '../content/channel-entry.ts'
 
 /** The entries of a log as they are read: their times, and the newest one that names what is served. */
 export class LogAuditor {

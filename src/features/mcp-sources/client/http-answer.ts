@@ -1,24 +1,9 @@
-import { ReadableStream } from 'node:stream/web'
 import { parseJson } from '../../../base/json-value.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { HttpAnswer } from '../../../sync/upstream/http/http-exchange.ts'
 import { isSignInAddress, isSignInPage, isWebPage } from '../../../sync/upstream/http/http-failure.ts'
 import { signInRedirect } from '../../../sync/upstream/http/http-redirect.ts'
 import { readMessage } from './message.ts'
-
-/** Converts the answer for the SDK. The caller has bounded the body; some statuses allow none. */
-export function responseOf(
-  answer: HttpAnswer,
-  body: AsyncIterable<Uint8Array> | undefined,
-  status = answer.status,
-): Response {
-  const { headers } = answer
-  if (body !== undefined && !BODILESS.has(status)) return new Response(ReadableStream.from(body), { status, headers })
-  answer.giveUp()
-  return new Response(null, { status, headers })
-}
-
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** Returns why an answer is unreadable, whatever its status. */
 export function unreadable(answer: HttpAnswer, what: string): SyncError | undefined {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
+import { ReadableStream } from 'node:stream/web'
 import type { Proxy, HostRoute } from './host-access.ts'
 import { connectionFailure, PROXY_ADDRESS, proxyRefusal } from './http-failure.ts'
 import type { Head } from './http-failure.ts'
@@ -175,3 +176,17 @@ function answerOf(url: string, message: IncomingMessage): HttpAnswer {
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 }
+
+/** Converts the answer for a client that uses `fetch`. The caller has bounded the body; some statuses allow none. */
+export function responseOf(
+  answer: HttpAnswer,
+  body: AsyncIterable<Uint8Array> | undefined,
+  status = answer.status,
+): Response {
+  const { headers } = answer
+  if (body !== undefined && !BODILESS.has(status)) return new Response(ReadableStream.from(body), { status, headers })
+  answer.giveUp()
+  return new Response(null, { status, headers })
+}
+
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])

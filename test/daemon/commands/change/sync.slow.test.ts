@@ -7,6 +7,7 @@ import { sync } from '../../../../src/daemon/commands/change/sync.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
+import { COMMAND_FEATURES } from '../../../../src/daemon/features.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { GitServer, type Fault } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
@@ -100,7 +101,10 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     onHangUp: () => {},
     configuration: async () => import('../../../../src/daemon/configuration.ts'),
     becomeWriter: async (...asked) => (await import('../../../../src/daemon/writer.ts')).becomeWriter(...asked),
-    items: async () => (await import('../../../../src/daemon/features.ts')).loadItems(),
+    features: COMMAND_FEATURES,
+    runVariant: async (name) => {
+      throw new Error(`${name} is not asked for`)
+    },
     commands: new Map(),
   }
 }

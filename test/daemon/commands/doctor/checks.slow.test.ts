@@ -19,7 +19,7 @@ import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { newLease, replaceLease } from '../../../../src/daemon/control/lease-renewal.ts'
-import { loadItems } from '../../../../src/daemon/features.ts'
+import { COMMAND_FEATURES } from '../../../../src/daemon/features.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { setDisabled } from '../../../support/decided.ts'
@@ -548,6 +548,7 @@ test('without systemd and without a unit there is nothing to fix, and a manager 
   expect(found.map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'unknown', 'unknown'])
 })
 
+const CHECKS_OF_FEATURES = await COMMAND_FEATURES.checks()
 const NONE = ['  - id: none', '    url: https://git.example.com/none.git']
 
 function ground(lines: readonly string[], variables: Readonly<Record<string, string>> = {}): Ground<WholeConfig> {
@@ -555,7 +556,9 @@ function ground(lines: readonly string[], variables: Readonly<Record<string, str
   const text = ['sources:', ...lines, ...(lines.some((line) => line.startsWith('state:')) ? [] : ['state: /nowhere'])]
   const config = parseConfig(text.join('\n'), '/etc/skillsyncd.yaml', environment)
   if (Array.isArray(config)) throw new Error(JSON.stringify(config))
-  return { config, whole: config, environment, redactor: new Redactor(), clock: new FakeClock(), items: loadItems }
+  const asked = CHECKS_OF_FEATURES.flatMap((checks) => checks.asked?.(config) ?? [])
+  const means = { environment, redactor: new Redactor(), clock: new FakeClock() }
+  return { config, whole: config, asked, features: COMMAND_FEATURES, ...means }
 }
 
 function inState(state: string, lines: readonly string[] = []): Ground<WholeConfig> {

@@ -8,6 +8,7 @@ import { configuredIn } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { readConfig } from '../../../../src/daemon/configuration.ts'
 import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
+import { COMMAND_FEATURES } from '../../../../src/daemon/features.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import type { Writer } from '../../../../src/daemon/writer.ts'
 import { lockEntryOf } from '../../../../src/sync/model/decisions/lock.ts'
@@ -72,8 +73,9 @@ function contextOf(home: string, file: string, found: Place): Context<WholeConfi
     onHangUp: () => {},
     configuration: async () => import('../../../../src/daemon/configuration.ts'),
     becomeWriter: async () => ({ daemon, answer, ...daemon }) as unknown as Writer,
-    items: async () => {
-      throw new Error('No status is asked for')
+    features: COMMAND_FEATURES,
+    runVariant: async (name) => {
+      throw new Error(`${name} is not asked for`)
     },
     commands: new Map(),
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
 import { ChannelLog } from '../../../../src/features/channel/content/channel-log.ts'
+import { encodeEntry } from '../../../../src/sync/store/channel-entry.ts'
 import { bundleOf } from '../../../../src/sync/transparency-log/tiles.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { parseEntry } from '../../../../src/features/channel/content/channel-entry.ts'
 import { ChannelUpstream } from '../../../../src/features/channel/follow/channel-upstream.ts'
+import { parseEntry } from '../../../../src/sync/store/channel-entry.ts'
 import { verifierText } from '../../../../src/sync/transparency-log/signed-note.ts'
 import { openProof, parseProof } from '../../../../src/sync/transparency-log/tlog-proof.ts'
 import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'

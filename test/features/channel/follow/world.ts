@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
+import { encodeEntry } from '../../../../src/sync/store/channel-entry.ts'
 import { Follower } from './follower.ts'
 import type { FollowerOptions } from './follower.ts'
 import { AT, CraftedChannel, skillNamed, startFileServer } from './site.ts'

@@ -1,7 +1,7 @@
 import { appendFile, copyFile, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
 import { PostgresDatabase } from '../../../../src/sync/postgres/postgres-database.ts'
+import { encodeEntry } from '../../../../src/sync/store/channel-entry.ts'
 import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'
 import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
 import { describePostgres } from '../../../support/describe-postgres.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { notesOf } from '../../../src/sync/model/changes/skill-notes.ts'
-import { skillText } from '../../support/git/scripted-upstream.ts'
-import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
+import { notesOf } from '../../../../src/sync/model/changes/skill-notes.ts'
+import { skillText } from '../../../support/git/scripted-upstream.ts'
+import { rulesWith, Surveys } from '../../survey/surveyed.ts'
 
 test('what a skill may do comes before its programs, which are one note however many', async () => {
   await using surveys = await Surveys.open()

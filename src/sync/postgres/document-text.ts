@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import type { SharedDocuments } from '../../sync/postgres/shared-documents.ts'
-import { DamagedText } from '../../sync/store/shared-text.ts'
-import type { SharedText } from '../../sync/store/shared-text.ts'
+import { DamagedText } from '../store/shared-text.ts'
+import type { SharedText } from '../store/shared-text.ts'
+import type { SharedDocuments } from './shared-documents.ts'
 
 /** A document of the database as a text that each process of the hub changes. */
 export function documentText(documents: SharedDocuments, name: string): SharedText {

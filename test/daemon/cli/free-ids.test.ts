@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { FreeIds, sourceEntries } from '../../../src/daemon/cli/free-ids.ts'
 import type { MarketplaceRow } from '../../../src/daemon/status/marketplace-rows.ts'
-import { FreeIds, sourceEntries } from '../../../src/features/marketplace/free-ids.ts'
 
 const SHA = '3f2c9d1e5b7a4c6d8e0f1a2b3c4d5e6f7a8b9c0d'
 const URL = 'https://git.example.com/a.git'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandNotes, shellCommandsIn } from '../../../src/sync/model/changes/shell-commands.ts'
+import { commandNotes, shellCommandsIn } from '../../../../src/sync/model/changes/shell-commands.ts'
 
 test.each([
   ['inline', 'State: !`git status` and !`git status`, then !`date`', ['git status', 'date']],

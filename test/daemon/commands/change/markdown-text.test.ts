@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codeSpan } from '../../../src/features/lock-repository/pull-request-text.ts'
+import { codeSpan } from '../../../../src/daemon/commands/change/pull-request-text.ts'
 
 test.each([
   ['plain', '`plain`'],

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import MarkdownIt from 'markdown-it'
 import { expect, test } from 'vitest'
-import { codeSpan, diffBlock } from '../../../src/features/lock-repository/pull-request-text.ts'
-import { hiddenIn } from '../../../src/sync/skill/hidden-unicode.ts'
-import { lawRuns } from '../../support/law-runs.ts'
+import { codeSpan, diffBlock } from '../../../../src/daemon/commands/change/pull-request-text.ts'
+import { hiddenIn } from '../../../../src/sync/skill/hidden-unicode.ts'
+import { lawRuns } from '../../../support/law-runs.ts'
 import { hostile } from './hostile.ts'
 
 const READER = new MarkdownIt({ html: true, linkify: true })

@@ -1,34 +1,34 @@
 import { join, resolve } from 'node:path'
-import { codeOf } from '../../../base/error-code.ts'
-import { countOf } from '../../../base/text/plural.ts'
-import type { ChannelConfig } from '../../../features/channel/channel-config.ts'
-import type { ChannelHubConfig } from '../../../features/channel/channel-config.ts'
-import { CHECKPOINT_PATH } from '../../../features/channel/content/channel-entry.ts'
-import { ChannelLog } from '../../../features/channel/content/channel-log.ts'
-import { checkpointIn, MOST_PROOF_BYTES } from '../../../features/channel/content/served-proof.ts'
-import { checkLogRequest, checkpointRequest } from '../../../features/channel/log-requests.ts'
-import { isAway } from '../../../sync/model/source.ts'
-import type { ChannelSource } from '../../../sync/model/source.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
-import { openCheckpoint, readCheckpoint } from '../../../sync/transparency-log/checkpoint.ts'
-import { isSameHash } from '../../../sync/transparency-log/merkle-tree.ts'
-import { NoteRefusedError, renamedSigner } from '../../../sync/transparency-log/signed-note.ts'
-import type { NoteSigner } from '../../../sync/transparency-log/signed-note.ts'
-import { entriesPath, tilePath, tilesBetween } from '../../../sync/transparency-log/tiles.ts'
-import { ProofRefusedError } from '../../../sync/transparency-log/tlog-proof.ts'
-import { channelSigners } from '../../access/channel-keys.ts'
-import { failedCheck, printChecks, verdicts } from '../../cli/check.ts'
-import type { CheckResult } from '../../cli/check.ts'
-import { configFor, progressOf } from '../../cli/command.ts'
-import type { Context, ExitStatus } from '../../cli/command.ts'
-import { withWriter } from '../../cli/daemon-client.ts'
-import type { AskWriter } from '../../cli/daemon-client.ts'
-import { channelName, channelNames, logFileOf, originOf, partOf } from '../../config/channel-names.ts'
-import type { ChannelName } from '../../config/channel-names.ts'
-import { sourcesNamed } from '../../config/named-sources.ts'
-import { printableLine } from '../../runtime/log/log-line.ts'
-import { OperatorError, operatorErrorCodeOf } from '../../runtime/operator-error.ts'
-import { readBounded } from '../../runtime/plain-file.ts'
+import { codeOf } from '../../base/error-code.ts'
+import { countOf } from '../../base/text/plural.ts'
+import { channelSigners } from '../../daemon/access/channel-keys.ts'
+import { failedCheck, printChecks, verdicts } from '../../daemon/cli/check.ts'
+import type { CheckResult } from '../../daemon/cli/check.ts'
+import { configFor, progressOf } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
+import { withWriter } from '../../daemon/cli/daemon-client.ts'
+import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import { channelName, channelNames, logFileOf, originOf, partOf } from '../../daemon/config/channel-names.ts'
+import type { ChannelName } from '../../daemon/config/channel-names.ts'
+import { sourcesNamed } from '../../daemon/config/named-sources.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { OperatorError, operatorErrorCodeOf } from '../../daemon/runtime/operator-error.ts'
+import { readBounded } from '../../daemon/runtime/plain-file.ts'
+import { isAway } from '../../sync/model/source.ts'
+import type { ChannelSource } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { openCheckpoint, readCheckpoint } from '../../sync/transparency-log/checkpoint.ts'
+import { isSameHash } from '../../sync/transparency-log/merkle-tree.ts'
+import { NoteRefusedError, renamedSigner } from '../../sync/transparency-log/signed-note.ts'
+import type { NoteSigner } from '../../sync/transparency-log/signed-note.ts'
+import { entriesPath, tilePath, tilesBetween } from '../../sync/transparency-log/tiles.ts'
+import { ProofRefusedError } from '../../sync/transparency-log/tlog-proof.ts'
+import type { ChannelConfig } from './channel-config.ts'
+import type { ChannelHubConfig } from './channel-config.ts'
+import { CHECKPOINT_PATH } from './content/channel-entry.ts'
+import { ChannelLog } from './content/channel-log.ts'
+import { checkpointIn, MOST_PROOF_BYTES } from './content/served-proof.ts'
+import { checkLogRequest, checkpointRequest } from './log-requests.ts'
 
 /** A log that was read whole. */
 interface CheckedLog {
@@ -50,12 +50,13 @@ interface Checked {
 }
 
 /**
- * Reads the logs of the channels that the named sources follow, and without names those of this hub too. `against`: a file
- * with the checkpoint of another machine; only its log is read then.
+ * Reads the logs of the channels that the named sources follow, and without names those of this hub too. `--against` names
+ * a file with the checkpoint of another machine; only its log is read then.
  */
-export async function checkLogs(context: Context<ChannelHubConfig>, against: string | undefined): Promise<ExitStatus> {
+export async function checkLogs(context: Context<ChannelHubConfig>): Promise<ExitStatus> {
   const config = await configFor(context)
-  const other = against === undefined ? undefined : await otherCheckpoint(against)
+  const { against } = context.values
+  const other = typeof against === 'string' ? await otherCheckpoint(against) : undefined
   const named = new Set<string>(sourcesNamed(context.operands, config))
   const followers = config.sources.flatMap(({ source }) =>
     source.kind === 'channel' && named.has(source.id) && isOfLog(source, other) ? [source] : [],

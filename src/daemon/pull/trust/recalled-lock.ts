@@ -1,4 +1,3 @@
-import { recalledText, recallReason } from '../../../daemon/status/decision-text.ts'
 import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
 import { isRecall, type OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import type { Outcome } from '../../../sync/model/outcome.ts'
@@ -6,6 +5,7 @@ import { isLockable } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Store } from '../../../sync/store/store.ts'
+import { recalledText, recallReason } from '../../status/decision-text.ts'
 
 /** Throws `skill-recalled` if a lock of this content would name a recalled skill. */
 export async function expectNotRecalled(snapshot: Snapshot, { decisions }: Pick<Store, 'decisions'>): Promise<void> {

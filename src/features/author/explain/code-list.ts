@@ -1,16 +1,16 @@
-import { describeCode, lintCodes } from '../../../features/author/lint/rule-texts.ts'
-import { isSkillCode } from '../../../sync/model/code-descriptions.ts'
-import { SYNC_ERROR_RULES } from '../../../sync/model/sync-error.ts'
-import type { SkillCode } from '../../../sync/skill/skill-diagnostic.ts'
 import {
   ENROLLMENT_CHECKS,
   MACHINE_CHECKS,
   SKILL_PROBLEMS,
   STATE_PROBLEMS,
   STORE_FINDINGS,
-} from '../../cli/check-names.ts'
-import type { CodeText } from '../../runtime/operator-error.ts'
-import { OPERATOR_ERRORS } from '../../runtime/operator-error.ts'
+} from '../../../daemon/cli/check-names.ts'
+import type { CodeText } from '../../../daemon/runtime/operator-error.ts'
+import { OPERATOR_ERRORS } from '../../../daemon/runtime/operator-error.ts'
+import { isSkillCode } from '../../../sync/model/code-descriptions.ts'
+import { SYNC_ERROR_RULES } from '../../../sync/model/sync-error.ts'
+import type { SkillCode } from '../../../sync/skill/skill-diagnostic.ts'
+import { describeCode, lintCodes } from '../lint/rule-texts.ts'
 import { LOG_EVENTS } from './log-events.ts'
 
 /** A code with its meaning, its effect and the next step, as `explain` prints it. */

@@ -1,8 +1,8 @@
 import { closestTo } from '../../../base/text/closest.ts'
-import { printJson, printLines } from '../../cli/command.ts'
-import type { Command } from '../../cli/command.ts'
-import { OperatorError } from '../../runtime/operator-error.ts'
-import { UsageError } from '../../runtime/usage-error.ts'
+import { printJson, printLines } from '../../../daemon/cli/command.ts'
+import type { Command } from '../../../daemon/cli/command.ts'
+import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
+import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { explainedCodes } from './code-list.ts'
 import type { ExplainedCode } from './code-list.ts'
 

@@ -1,6 +1,6 @@
-import { durationText } from '../../daemon/config/schema/scalars.ts'
-import type { PageRing, PageRingSource } from '../../serve/page/page-data.ts'
-import type { RingStatus } from './ring-status.ts'
+import type { PageRing, PageRingSource } from '../../../serve/page/page-data.ts'
+import { durationText } from '../../config/schema/scalars.ts'
+import type { RingStatus } from '../status.ts'
 
 /** A source, and the commit that the first ring serves of it; `undefined` if it serves nothing. */
 interface FirstContent {

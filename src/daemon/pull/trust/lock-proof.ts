@@ -1,10 +1,11 @@
-import { codeOf } from '../../base/error-code.ts'
-import { readBounded } from '../../daemon/runtime/plain-file.ts'
-import type { ChannelSource, Source } from '../../sync/model/source.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
-import { parseVerifier } from '../../sync/transparency-log/signed-note.ts'
-import { openProof, parseProof, ProofRefusedError } from '../../sync/transparency-log/tlog-proof.ts'
-import { entryProofOf, loggedEntry } from './content/served-proof.ts'
+import { codeOf } from '../../../base/error-code.ts'
+import type { ChannelSource, Source } from '../../../sync/model/source.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { entryProofOf, loggedEntry } from '../../../sync/store/channel-entry.ts'
+import { parseVerifier } from '../../../sync/transparency-log/signed-note.ts'
+import { openProof, parseProof, ProofRefusedError } from '../../../sync/transparency-log/tlog-proof.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { readBounded } from '../../runtime/plain-file.ts'
 
 /** The file beside the lock with the proof that the channel of a source has the locked entry. */
 export function lockProofFile(lock: string, source: string): string {
@@ -72,4 +73,22 @@ export async function expectProof(lock: string, source: Source, head: string): P
     'lock-mismatch',
     `Cannot follow the lock "${lock}": the proof "${file}" is refused: ${problem}; ${tries}`,
   )
+}
+
+/** The end of one proof beside the lock that was brought to what the lock has. */
+export interface ProofEnd {
+  readonly source: string
+  readonly file: string
+  /** `absent`: there is no proof of the locked entry, for the reason in `why`. */
+  readonly state: 'written' | 'kept' | 'removed' | 'absent'
+  readonly why?: string
+}
+
+/** The lines about proofs that changed, or that are not there. */
+export function linesOfProofs(ends: readonly ProofEnd[]): readonly string[] {
+  return ends.flatMap(({ source, file, state, why }) => {
+    if (state === 'kept') return []
+    if (state === 'absent') return [printableLine(`${source}: no proof of the locked entry: ${why}`)]
+    return [printableLine(`${source}: ${state === 'written' ? 'wrote' : 'removed'} ${file}`)]
+  })
 }

@@ -1,5 +1,5 @@
-import { STORE_FINDINGS } from '../../cli/check-names.ts'
-import type { CodeText } from '../../runtime/operator-error.ts'
+import { STORE_FINDINGS } from '../../../daemon/cli/check-names.ts'
+import type { CodeText } from '../../../daemon/runtime/operator-error.ts'
 
 const CONTRACT = {
   meaning:

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../base/json-value.ts'
-import { configuredIn, idsOf } from '../../daemon/config/config.ts'
-import { sourcesNamed } from '../../daemon/config/named-sources.ts'
-import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
-import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
-import { admissionOf } from '../../daemon/pull/trust/serving-policy.ts'
-import { OperatorError } from '../../daemon/runtime/operator-error.ts'
-import { marketplaceRowOf } from '../../daemon/status/marketplace-rows.ts'
-import type { MarketplaceRow } from '../../daemon/status/marketplace-rows.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import { Store } from '../../sync/store/store.ts'
+import { configuredIn, idsOf } from '../config/config.ts'
+import { sourcesNamed } from '../config/named-sources.ts'
+import { agreeWithDaemon } from '../control/running-daemon.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
+import { admissionOf } from '../pull/trust/serving-policy.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
+import { marketplaceRowOf } from '../status/marketplace-rows.ts'
+import type { MarketplaceRow } from '../status/marketplace-rows.ts'
 
 /** A marketplace in the repository of a source. `plugins`: these alone; empty for all. */
 export interface MarketplaceSelection {

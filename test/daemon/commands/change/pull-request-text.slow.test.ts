@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../src/features/lock-repository/pull-request-text.ts'
-import type { ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
-import type { SkillReview } from '../../../src/sync/model/changes/skill-review.ts'
-import type { Revision } from '../../../src/sync/model/revision.ts'
-import { objectId } from '../../sync/upstream/reached.ts'
+import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../../src/daemon/commands/change/pull-request-text.ts'
+import type { ReviewedMove } from '../../../../src/daemon/commands/change/pull-request-text.ts'
+import type { SkillReview } from '../../../../src/sync/model/changes/skill-review.ts'
+import type { Revision } from '../../../../src/sync/model/revision.ts'
+import { objectId } from '../../../sync/upstream/reached.ts'
 
 const REVISION: Revision = { asked: undefined, ref: 'refs/heads/main', commit: objectId('1'.repeat(40)) }
 
