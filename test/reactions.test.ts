@@ -29,7 +29,7 @@ const PLACES: Readonly<Record<string, readonly [count: number, reason: string]>>
   ],
   'features/hub-of-several/replica.ts': [1, 'a notification waits for other processes'],
   'features/mcp-sources/client/': [2, 'the client of MCP keeps a stream open'],
-  'features/marketplace/git/marketplace-routes.ts': [1, 'an answer that takes long is kept alive'],
+  'features/marketplace/git/marketplace-server.ts': [1, 'an answer that takes long is kept alive'],
   'serve/http/server/': [4, 'connections and streams have times of their own, below the daemon'],
   'serve/page/http/page-routes.ts': [1, 'each open page follows what it shows'],
   'serve/mcp/': [2, 'each index follows the catalog that was searched, and idle sessions end'],

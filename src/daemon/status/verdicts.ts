@@ -1,4 +1,5 @@
 import { baseName } from '../../base/paths.ts'
+import { noArchiveReason } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillOf } from '../../sync/catalog/folder-skills.ts'
 import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
@@ -11,9 +12,9 @@ import type { DecidedSkills } from '../../sync/model/verdict/skill-states.ts'
 import { NO_WAYS } from '../../sync/model/verdict/verdict.ts'
 import type { SkillProblem, Verdict, Ways } from '../../sync/model/verdict/verdict.ts'
 import { isYaml } from '../../sync/skill/entry-faults.ts'
+import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import { unportableReason } from '../../sync/skill/skill-path.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import { archiveDiagnostics } from './archive-diagnostics.ts'
 import { disabledBy, outProblem, waitingProblem } from './decision-text.ts'
 
 /** Judges the skills of one source, with the reasons: what the survey found, and what people, scans and hubs decided. */
@@ -56,4 +57,21 @@ function waysOf(skill: Skill, { source }: ConfiguredSource): Ways {
 function strayLink(source: string, path: string): SkillProblem {
   const message = `it is a link that leads nowhere, and a skill called "${baseName(path)}" is served`
   return { code: 'stray-link', place: `${source}/${path}`, message, fix: 'Remove the link' }
+}
+
+/**
+ * Findings for the operator about archives that a source is meant to offer and cannot, each with the skill and the
+ * reason.
+ */
+function archiveDiagnostics(catalog: Catalog, { source, archives }: ConfiguredSource): SkillDiagnostic[] {
+  if (archives.length === 0) return []
+  const served = [...catalog.skills.values()].filter((skill) => skill.source === source.id)
+  return served.flatMap((entry) =>
+    archives.flatMap((format): SkillDiagnostic[] => {
+      const why = noArchiveReason(catalog, entry, format)
+      const { path } = entry.skill
+      const message = `there is no ${format} of the skill: ${why}`
+      return why === undefined ? [] : [{ rule: 'archive-refused', path, message }]
+    }),
+  )
 }

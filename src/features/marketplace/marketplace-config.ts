@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { matcher } from '../../base/globs.ts'
 import { isObject } from '../../base/json-object.ts'
+import { isWindowsDevice } from '../../base/paths.ts'
 import { hasMatch } from '../../daemon/config/rules/auth-rules.ts'
 import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
 import { withDefaults } from '../../daemon/config/rules/defaults.ts'
 import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
 import { line } from '../../daemon/config/schema/scalars.ts'
-import { isReservedName, isServedPluginName, MOST_NAME } from './plugin-name.ts'
 
 /** The marketplace in the configuration. */
 export interface MarketplaceSettings {
@@ -160,3 +160,44 @@ function hasMarketplace(
 
 /** The limit of the schema on the glob. */
 const MOST_GLOB = 200
+
+/** True for a name that every client of marketplaces takes: with another one, Copilot refuses the whole marketplace. */
+function isServedPluginName(name: string): boolean {
+  return name.length <= MOST_NAME && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) && !isWindowsDevice(name)
+}
+
+/** True for a name that Claude Code takes from its maker alone, or gives a meaning of its own. */
+function isReservedName(name: string): boolean {
+  return RESERVED.has(name) || name.startsWith('claudeai-')
+}
+
+/** The limit of the clients for the names of plugins and marketplaces. */
+const MOST_NAME = 64
+
+const RESERVED: ReadonlySet<string> = new Set([
+  'agent-skills',
+  'anthropic-agent-skills',
+  'anthropic-marketplace',
+  'anthropic-plugin-directory',
+  'anthropic-plugins',
+  'builtin',
+  'claude-code-marketplace',
+  'claude-code-plugins',
+  'claude-community',
+  'claude-for-financial-services',
+  'claude-for-legal',
+  'claude-plugin-directory',
+  'claude-plugins-community',
+  'claude-plugins-official',
+  'claude-tag-plugins',
+  'financial-services-plugins',
+  'first-party-plugins',
+  'github',
+  'healthcare',
+  'inline',
+  'knowledge-work-plugins',
+  'life-sciences',
+  'npm',
+  'skills-dir',
+  'synced',
+])

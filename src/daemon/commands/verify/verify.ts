@@ -1,8 +1,11 @@
 import { join } from 'node:path'
+import type { z } from 'zod'
 import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
+import { FOLDER_REF } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { lastPublished } from '../../../sync/store/generation-store.ts'
 import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -17,6 +20,7 @@ import { variantIn } from '../../cli/variant.ts'
 import { idsOf } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
+import { compareRequest } from '../../control/upstream-requests.ts'
 import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { refusalOf } from '../../pull/trust/serving-policy.ts'
@@ -26,7 +30,6 @@ import { proofsHold } from './proof-checks.ts'
 import { compareFiles } from './second-opinion-checks.ts'
 import { databaseDamage, databaseIsWhole, decisionsAreWhole, filesAreWhole, keptAreWhole } from './store-checks.ts'
 import { objectsAreWhole, recordsAreWhole, servedIsWhole } from './store-checks.ts'
-import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { isIn, verifyingOf } from './verify-context.ts'
 
@@ -266,4 +269,40 @@ async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator
     const refusal = await refusalOf(config, snapshot)
     if (refusal?.code === 'revision-unverified') yield failedCheck(refusal, snapshot.source)
   }
+}
+
+/** Queries upstream about one source, and reports the differences from the served revision. */
+async function upstreamDiagnostics(source: SourceId, ask: AskWriter): Promise<CheckResult[]> {
+  try {
+    return [...diagnosticsOf(source, await ask(compareRequest, { source }))]
+  } catch (error) {
+    return [failedCheck(error, source)]
+  }
+}
+
+function* diagnosticsOf(
+  source: SourceId,
+  { served, revision, relation, isGone }: z.output<typeof compareRequest.answer>,
+): Generator<CheckResult> {
+  if (served === undefined || (served.commit === revision.commit && served.tag === revision.tag)) return
+  const moved = `${revision.ref} is at ${revisionText(revision)} upstream, and ${revisionText(served)} is served`
+  const about = { source, commit: revision.commit, tag: revision.tag }
+  const isSameRef = served.ref === revision.ref
+  if (isSameRef && served.ref === FOLDER_REF) {
+    const holds = `the folder holds ${revision.commit} now, and ${served.commit} is served`
+    yield verdicts('upstream-moved', source).ok(holds)
+    return
+  }
+  if (isGone === true)
+    yield verdicts('commit-gone', source).fail(`upstream no longer has ${served.commit}; the store does`)
+  if (isSameRef && served.ref.startsWith('refs/tags/'))
+    yield verdicts('tag-moved', source).fail(`the tag was moved: ${moved}`, mendOf({ code: 'tag-moved' }, about))
+  else if (isSameRef && relation === 'rewritten')
+    yield verdicts('history-rewritten', source).fail(
+      `the branch was rewritten: ${moved}`,
+      mendOf({ code: 'history-rewritten' }, about),
+    )
+  else if (relation === 'unknown')
+    yield verdicts('upstream-moved', source).unknown(`${moved}; whether it leads there is not known`)
+  else yield verdicts('upstream-moved', source).ok(moved)
 }
