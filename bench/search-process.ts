@@ -7,7 +7,7 @@ import { openSearchGround } from './search-ground.ts'
 const { serveHttp } = await import('../src/serve/site/server.ts')
 const { searchPage } = await import('../src/serve/page/search.ts')
 const { SkillIndex } = await import('../src/serve/mcp/tools/search/skill-index.ts')
-const { headingsIn } = await import('../src/serve/mcp/tools/search/headings.ts')
+const { headingsIn } = await import('../src/serve/mcp/tools/search/search-documents.ts')
 const { searchableOf } = await import('../src/serve/mcp/tools/search/searchable.ts')
 const { offeredIn } = await import('../src/sync/catalog/tool-catalog.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')

@@ -1,4 +1,4 @@
-import { explainedCodes } from '../../src/daemon/commands/explain/code-list.ts'
+import { explainedCodes } from '../../src/features/author/explain/code-list.ts'
 
 /** A fix in the tables of the program, with the code that it is for. */
 export interface OfferedFix {

@@ -183,7 +183,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/store/shared-text.slow.test.ts': [
     'sync/store/decision-files read store-failed 2',
     'sync/store/decision-files recall store-failed 2',
-    'features/hub-of-several/document-text read store-failed',
+    'sync/postgres/document-text read store-failed',
     'sync/store/shared-text expectKnown store-failed',
     'sync/store/shared-text readToChange store-failed',
     'sync/store/shared-text swap store-failed',
@@ -389,7 +389,7 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a file that the user may not read: root, which the suites under faults need, reads all',
   'daemon/cli/store-reader expectLockable source-unreachable':
     'a folder with a part that the user may not read: root, which the suites under faults need, reads all',
-  'daemon/commands/verify/log-checks bytesAt source-unreachable':
+  'features/channel/log-checks bytesAt source-unreachable':
     'a file that the user may not read: root, which the suites under faults need, reads all',
   'features/mcp-sources/remote-files refusalOf content-refused': NOT_YET,
   'features/mcp-sources/remote-files mismatchOf content-refused': NOT_YET,

@@ -10,7 +10,7 @@ export const ringsFeature: Feature<RingParts, RingHubConfig> = {
     const [{ ringLines }, { storedRings }] = await Promise.all([import('./ring-lines.ts'), import('./stored-rings.ts')])
     return { lines: ringLines, stored: storedRings }
   },
-  items: async () => (await import('./ring-items.ts')).ringItems,
+  items: async () => (await import('./ring-lines.ts')).ringItems,
   async requests() {
     const all = await import('./ring-requests.ts')
     return [all.ringsRequest, all.promoteRequest]

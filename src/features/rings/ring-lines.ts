@@ -2,7 +2,9 @@ import { agoText, dueText } from '../../base/text/age-text.ts'
 import type { Paint } from '../../daemon/cli/colors.ts'
 import { durationText } from '../../daemon/config/schema/scalars.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import type { ItemsOf } from '../../daemon/status/items.ts'
 import type { RingSourceStatus, RingStatus, Status } from '../../daemon/status/status.ts'
+import type { Item } from '../../sync/model/item.ts'
 
 /** The lines of the status about the rings. */
 export function ringLines({ rings = [] }: Pick<Status, 'rings'>, now: Date, paint: Paint): readonly string[] {
@@ -43,3 +45,17 @@ function contentText({ commit, since = '', heldAt }: RingSourceStatus, now: Date
   if (commit !== undefined) return `${commit.slice(0, 12)} since ${agoText(since, now)}`
   return heldAt === undefined ? 'nothing yet' : 'held'
 }
+
+/** The rings that take no commit of a source now. Each takes one as soon as the reason is over. */
+export const ringItems: ItemsOf = ({ rings = [] }) =>
+  rings.flatMap(({ id, sources }) =>
+    sources.flatMap(({ source, stopped, heldAt }): Item[] => {
+      if (stopped === undefined) return []
+      const fix = 'skillsyncd status --rings shows what it serves, and what comes next'
+      const problems = [{ code: 'ring-stopped', message: `${stopped.code}: ${stopped.message}`, fix }] as const
+      const of = { kind: 'ring', id: `${id}, ${source}`, source, problems, isPrivate: true } as const
+      return heldAt === undefined
+        ? [{ ...of, state: 'stopped', urgency: 'retried' }]
+        : [{ ...of, state: 'held', urgency: 'chosen', since: heldAt }]
+    }),
+  )

@@ -8,7 +8,7 @@ export const scanFeature: Feature<ScanParts & ScannedDaemon, GatedConfig> = {
   variants: { 'verify --scan': async () => (await import('./scan.ts')).printScan },
   checks: async () => ({ asked: askedGate }),
   status: async () => ({ lines: (await import('./scans-lines.ts')).scansLines }),
-  items: async () => (await import('./scan-items.ts')).scanItems,
+  items: async () => (await import('./scans-lines.ts')).scanItems,
   requests: async () => [(await import('./scan-request.ts')).scanRequest],
   async surfaces() {
     const { scanFamilies } = await import('./scan-families.ts')

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/base/json-value.ts'
 import type { Finder } from '../../../src/serve/mcp/core/finder.ts'
-import { headingsIn } from '../../../src/serve/mcp/tools/search/headings.ts'
+import { headingsIn } from '../../../src/serve/mcp/tools/search/search-documents.ts'
 import { searchableOf } from '../../../src/serve/mcp/tools/search/searchable.ts'
 import { SkillIndex } from '../../../src/serve/mcp/tools/search/skill-index.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'

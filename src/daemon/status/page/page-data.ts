@@ -11,6 +11,7 @@ import type {
   PendingRevision,
   SourceChange,
   SourceHealth,
+  PageRingSource,
 } from '../../../serve/page/page-data.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
@@ -19,6 +20,7 @@ import type { Item } from '../../../sync/model/item.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
+import { durationText } from '../../config/schema/scalars.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -27,11 +29,10 @@ import type { SourceMove, StoredGeneration as Past } from '../changes/history.ts
 import type { ItemsOf } from '../items.ts'
 import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
-import type { Status } from '../status.ts'
+import type { Status, RingStatus } from '../status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathProblemsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
-import { pageRingsOf } from './page-rings.ts'
 import { PendingRevisions } from './pending-revisions.ts'
 import type { PendingParts } from './pending-revisions.ts'
 import { SkillMoments } from './skill-moments.ts'
@@ -279,4 +280,40 @@ function withoutHidden(change: SourceChange, { sources }: Config, served: Readon
     .filter(({ path }) => !isHidden(path))
     .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutTexts(skill)))
   return { ...change, skills }
+}
+
+/** A source, and the commit that the first ring serves of it; `undefined` if it serves nothing. */
+interface FirstContent {
+  readonly id: string
+  readonly served: { readonly commit: string } | undefined
+}
+
+/** The rings for the page, each with all sources. `clean` removes what readers must not see of a message. */
+function pageRingsOf(
+  rings: readonly RingStatus[],
+  sources: readonly FirstContent[],
+  clean: (text: string) => string,
+): readonly PageRing[] {
+  return rings.map(({ id, minAgeMs, share, sources: others }) => {
+    const known = new Map(others.map((other) => [other.source as string, other]))
+    return {
+      id,
+      share,
+      minAge: minAgeMs === 0 ? undefined : durationText(minAgeMs),
+      sources: sources.map(({ id: source, served }): PageRingSource => {
+        const other = known.get(source)
+        const { commit, since, next, nextAt, stopped } = other ?? {}
+        return {
+          source,
+          // A hold is listed where the ring has what the first ring has, too: then without a commit of its own.
+          isNewest: other === undefined,
+          commit: other === undefined ? served?.commit : commit,
+          since,
+          next,
+          nextAt,
+          stopped: stopped && { code: stopped.code, message: clean(stopped.message) },
+        }
+      }),
+    }
+  })
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JsonObject } from '../../../../../src/base/json-value.ts'
-import { headingsIn } from '../../../../../src/serve/mcp/tools/search/headings.ts'
+import { headingsIn } from '../../../../../src/serve/mcp/tools/search/search-documents.ts'
 import { searchableOf } from '../../../../../src/serve/mcp/tools/search/searchable.ts'
 import { offeredIn } from '../../../../../src/sync/catalog/tool-catalog.ts'
 import { catalogWith, saying } from '../../../../support/content/searchable-skills.ts'
