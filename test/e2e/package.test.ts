@@ -78,6 +78,7 @@ describe('what npm pack makes', () => {
     for (const path of [
       'dist/program/main.js',
       'dist/sbom.cdx.json',
+      'config/commands.schema.json',
       'config/skillsyncd.schema.json',
       'man/skillsyncd.1',
     ])
