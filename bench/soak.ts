@@ -98,7 +98,8 @@ class Pulls {
       if (end.outcome === 'updated') return
       // Some other pull may have brought it.
       if (end.outcome === 'unchanged') await source.commit()
-      if (tries === MOST_TRIES) throw new Error(`A pull that nothing troubles is ${end.outcome}: ${end.message}`)
+      if (tries === MOST_TRIES)
+        throw new Error(`A pull that nothing troubles is ${end.outcome}: ${end.problem?.message}`)
     }
   }
 
@@ -121,7 +122,7 @@ class Pulls {
     const end = await this.#pull(source)
     if (end.outcome !== 'failed') this.#spared += 1
     const codes = this.#codes.get(trouble.name) ?? new Map<string, number>()
-    const code = end.code ?? end.outcome
+    const code = end.problem?.code ?? end.outcome
     this.#codes.set(trouble.name, codes.set(code, (codes.get(code) ?? 0) + 1))
     return end
   }

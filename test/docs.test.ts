@@ -60,8 +60,8 @@ describe('docs/authors.md', () => {
     })
 
     const told = lintCodes().map((rule) => {
-      const { severity, by, says, mend } = describeCode(rule)
-      return `${severity === 'error' ? 'Errors' : 'Warnings'} by ${by}: \`${rule}\` | ${says} | ${mend}`
+      const { severity, by, says, fix } = describeCode(rule)
+      return `${severity === 'error' ? 'Errors' : 'Warnings'} by ${by}: \`${rule}\` | ${says} | ${fix}`
     })
     expect(rows.toSorted()).toEqual(told.toSorted())
   })

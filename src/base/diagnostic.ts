@@ -10,7 +10,7 @@ export interface Diagnostic<Code extends string> {
   /** The problem, with the values. */
   readonly message: string
   /** The action to try. Absent if the code alone decides it, or if the message has it. */
-  readonly mend?: string
+  readonly fix?: string
 }
 
 /** `error`: something is broken or refused. `warning`: it works, and should be mended. `note`: nothing to mend. */

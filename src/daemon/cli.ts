@@ -72,11 +72,11 @@ function printFailure(error: unknown, words: readonly string[], caller: Caller):
 }
 
 function jsonOf({ code, place, status: exitStatus }: Failure, text: string): object {
-  const [message, ...mend] = text.split('\n  ')
+  const [message, ...fix] = text.split('\n  ')
   const error = {
     ...(code !== undefined && { code }),
     message,
-    ...(mend.length > 0 && { mend: mend.join(' ') }),
+    ...(fix.length > 0 && { fix: fix.join(' ') }),
     place,
   }
   return { error, exitStatus }

@@ -46,7 +46,7 @@ test('without the git program a source that wants it is a condition, and what wa
 
   const status = await world.home.run('status', '--json')
   expect(JSON.parse(sync.stdout).sources).toMatchObject([
-    { outcome: 'failed', code: 'git-missing', message: expect.stringContaining('"/nonexistent/git"') },
+    { outcome: 'failed', problem: { code: 'git-missing', message: expect.stringContaining('"/nonexistent/git"') } },
   ])
   expect(JSON.parse(status.stdout)).toMatchObject({ skills: 1 })
 })
@@ -61,7 +61,7 @@ test('a repository on this disk that takes the git program is refused to our own
   const sync = await home.run('sync', '--json')
 
   expect(JSON.parse(sync.stdout).sources).toMatchObject([
-    { outcome: 'failed', code: 'unsupported', message: expect.stringContaining('`backend` is embedded') },
+    { outcome: 'failed', problem: { code: 'unsupported', message: expect.stringContaining('`backend` is embedded') } },
     { outcome: 'updated' },
   ])
 })

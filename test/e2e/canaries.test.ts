@@ -95,7 +95,9 @@ test('a token that is revoked between two polls is a condition, asked for no oft
   await writeFile(join(world.home.path, 'token'), `${CANARIES.file}\n`)
   const renewed = await world.home.run('sync', 'by-file', '--json')
 
-  expect(JSON.parse(rejected.stdout).sources).toMatchObject([{ outcome: 'failed', code: 'credentials-rejected' }])
+  expect(JSON.parse(rejected.stdout).sources).toMatchObject([
+    { outcome: 'failed', problem: { code: 'credentials-rejected' } },
+  ])
   expect(requests).toHaveLength(1)
   expect(during['result']).toEqual(before['result'])
   expect(JSON.parse(renewed.stdout).sources).toMatchObject([{ outcome: 'unchanged' }])

@@ -71,7 +71,12 @@ test('what list prints is what is served', async () => {
   const { skills } = JSON.parse((await world.home.command('list', '--served', '--json')).stdout)
 
   const { result } = await peer.call('skills/list')
-  const told = skills.map((row: any) => [row.uri, row.files.map(({ digest, size }: any) => [digest, size]).sort()])
+  const shown = skills.map(async ({ uri, files }: any) => {
+    expect(files).toBeUndefined()
+    const row = JSON.parse((await world.home.command('show', uri, '--json')).stdout)
+    return [uri, row.files.map(({ digest, size }: any) => [digest, size]).sort()]
+  })
+  const told: readonly (readonly [unknown, unknown])[] = await Promise.all(shown)
   const served = result.skills.map((entry: any) => [
     entry.uri,
     entry.resources.map(({ digest, size }: any) => [digest, size]).sort(),
@@ -145,9 +150,9 @@ test('a sync that fails for one source ends with 1, tells both, and serves the o
   const { sources } = JSON.parse(end.stdout)
   expect(sources).toMatchObject([
     { source: 'team', outcome: 'updated' },
-    { source: 'gone', outcome: 'failed', code: 'repository-not-found' },
+    { source: 'gone', outcome: 'failed', problem: { code: 'repository-not-found' } },
   ])
-  expect(sources[1].mend).toContain('Check the address')
+  expect(sources[1].problem.fix).toContain('Check the address')
   expect((await world.home.command('list', '--served')).stdout).toContain('skill://team/alpha')
 })
 

@@ -86,7 +86,7 @@ test('a sync of the command line that is killed leaves nothing that keeps the ne
   const next = await home.command('sync', '--json')
 
   expect(next.status).toBe(0)
-  expect(JSON.parse(next.stdout).sources).toMatchObject([{ outcome: 'updated', skills: { served: SKILLS } }])
+  expect(JSON.parse(next.stdout).sources).toMatchObject([{ outcome: 'updated', tally: { served: SKILLS } }])
   expect(await readdir(join(home.state, 'tmp'))).toEqual([])
 })
 

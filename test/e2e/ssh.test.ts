@@ -60,7 +60,7 @@ test('a host whose key has changed is a condition with both fingerprints, and wh
 
   const status = await world.home.run('status', '--json')
   expect(sync.status).toBe(1)
-  expect(JSON.parse(sync.stdout).sources).toMatchObject([{ outcome: 'failed', code: 'tls-failed' }])
+  expect(JSON.parse(sync.stdout).sources).toMatchObject([{ outcome: 'failed', problem: { code: 'tls-failed' } }])
   expect(JSON.parse(status.stdout)).toMatchObject({ skills: 1, sources: [{ condition: { code: 'tls-failed' } }] })
   expect(status.stdout).toContain(world.host.fingerprint)
   world.expectNoSecret(JSON.stringify([sync, status]))
@@ -73,7 +73,9 @@ test('a passphrase that is another is a condition that names the key, and not th
   const sync = await world.home.run('sync', '--json')
 
   const status = await world.home.run('status')
-  expect(JSON.parse(sync.stdout).sources).toMatchObject([{ outcome: 'failed', code: 'credentials-rejected' }])
+  expect(JSON.parse(sync.stdout).sources).toMatchObject([
+    { outcome: 'failed', problem: { code: 'credentials-rejected' } },
+  ])
   expect(status.stdout).toContain('environment variable "SKILLS_KEY"')
   expect(JSON.stringify([sync, status, await allFiles(world.home.state)])).not.toContain('canary-another-passphrase')
   world.expectNoSecret(JSON.stringify([sync, status]))
@@ -88,7 +90,7 @@ test('an address like that of scp has its host, and a missing ssh program is a c
   const sync = await home.run('sync', '--json')
 
   expect(JSON.parse(sync.stdout).sources).toMatchObject([
-    { outcome: 'failed', code: 'git-missing', message: expect.stringContaining('/nonexistent/ssh') },
+    { outcome: 'failed', problem: { code: 'git-missing', message: expect.stringContaining('/nonexistent/ssh') } },
   ])
 })
 

@@ -123,7 +123,7 @@ describe('skillsyncd skill validate', () => {
           column: 7,
           severity: 'error',
           by: 'spec',
-          rule: 'name-invalid',
+          code: 'name-invalid',
         }),
         expect.objectContaining({
           path: 'skills/warned/SKILL.md',
@@ -131,7 +131,7 @@ describe('skillsyncd skill validate', () => {
           column: 12,
           severity: 'warning',
           by: 'skillsyncd',
-          rule: 'link-leaves-skill',
+          code: 'link-leaves-skill',
         }),
       ],
       budget: expect.objectContaining({ skills: 3, overlaps: [expect.objectContaining({ likeness: 1 })] }),

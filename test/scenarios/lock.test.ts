@@ -78,7 +78,11 @@ test('a locked commit whose skills have another digest is refused by name, and i
   const list = await world.home.command('list', '--served', '--json')
 
   expect(end.status).toBe(1)
-  const [{ code, message }] = JSON.parse(end.stdout).sources
+  const [
+    {
+      problem: { code, message },
+    },
+  ] = JSON.parse(end.stdout).sources
   expect(code).toBe('lock-mismatch')
   expect(message).toContain('"alpha" has another digest or name')
   expect(message).toContain(await world.repository.git('rev-parse', 'main~1'))
@@ -238,7 +242,7 @@ test('update moves the lock and what is served, and tells commits and skills; st
   const [source] = JSON.parse(end.stdout).sources
   expect(source).toMatchObject({ source: 'team', to: { commit: to, ref: 'refs/heads/main' }, sync: { commit: to } })
   expect(source.from.commit).not.toBe(from)
-  expect(source.skills).toEqual([
+  expect(source.changes).toEqual([
     { change: 'added', count: 1, first: [{ path: 'new' }] },
     { change: 'changed', count: 1, first: [{ path: 'alpha' }] },
     { change: 'removed', count: 1, first: [{ path: 'gone' }] },
@@ -274,10 +278,10 @@ test('an update that names nothing leaves what waits of a moved tag to approve, 
   expect([end.status, approved.status]).toEqual([1, 0])
   const { sources } = JSON.parse(end.stdout)
   expect(sources).toMatchObject([
-    { source: 'team', to: { commit }, sync: { outcome: 'waiting', code: 'tag-moved', commit } },
-    { source: 'gone', error: { code: 'ref-not-found' } },
+    { source: 'team', to: { commit }, sync: { outcome: 'waiting', problem: { code: 'tag-moved' }, commit } },
+    { source: 'gone', problem: { code: 'ref-not-found' } },
   ])
-  expect(sources[0].sync.mend).toContain(`skillsyncd approve team ${tag}`)
+  expect(sources[0].sync.problem.fix).toContain(`skillsyncd approve team ${tag}`)
   expect(JSON.parse(await lockOf(world.home)).sources.gone).toEqual(gone)
   expect([body, await servedBody(world)]).toEqual([skill('alpha', 'first'), skill('alpha', 'second')])
 })
@@ -354,7 +358,11 @@ test('what was locked is served byte-identical after upstream rewrote and collec
   expect(outdated.status).toBe(3)
   expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'moved', locked: { commit } }])
   expect(lost.status).toBe(1)
-  const [{ code, message }] = JSON.parse(lost.stdout).sources
+  const [
+    {
+      problem: { code, message },
+    },
+  ] = JSON.parse(lost.stdout).sources
   expect(code).toBe('ref-not-found')
   for (const part of ['"team"', commit, 'restore the state folder', 'skillsyncd update team'])
     expect(message).toContain(part)
@@ -396,7 +404,11 @@ test.each([false, true])(
     for (const home of [world.home, fresh]) {
       const end = await home.command('sync', '--locked', '--json')
       expect(end.status).toBe(3)
-      const [{ code, message }] = JSON.parse(end.stdout).sources
+      const [
+        {
+          problem: { code, message },
+        },
+      ] = JSON.parse(end.stdout).sources
       expect(code).toBe('tag-moved')
       for (const id of [locked1, moved]) expect(message).toContain(id)
       const outdated = await home.command('status', '--upstream', '--json')
@@ -532,7 +544,7 @@ test('diff says what it cannot compare: a generation, lock or source that is not
   const down = await world.home.command('diff', '--json')
 
   expect(down.status).toBe(1)
-  expect(JSON.parse(down.stdout).sources).toMatchObject([{ source: 'team', error: { code: 'source-unreachable' } }])
+  expect(JSON.parse(down.stdout).sources).toMatchObject([{ source: 'team', problem: { code: 'source-unreachable' } }])
 })
 
 test('diff tells of a SKILL.md over a mebibyte, and shows none of it', async () => {

@@ -19,7 +19,7 @@ test('with update: review nothing is served before the first commit is approved,
   expect(during).toEqual([undefined, []])
   expect(upstream?.commit).toBe(first)
   const mend = `Review it with skillsyncd diff served upstream --only team, then skillsyncd approve team ${first} or skillsyncd reject team ${first}`
-  expect([condition?.mend, logged?.['mend']]).toEqual([mend, mend])
+  expect([condition?.fix, logged?.['fix']]).toEqual([mend, mend])
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: first } })
   expect(desk.status()).toMatchObject({ condition: undefined, decision: {} })
 })

@@ -57,7 +57,8 @@ type PulledProblem = z.output<typeof syncRequest.answer>['problems'][number]
 /** Failed pulls outweigh those that wait for the operator. An earlier decision of the operator is not a finding. */
 export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
   if (ends.some(({ outcome }) => outcome === 'failed')) return 1
-  const isFound = ({ code }: SyncEnd): boolean => code !== undefined && isSyncErrorCode(code) && !isByChoice(code)
+  const isFound = ({ problem }: SyncEnd): boolean =>
+    problem !== undefined && isSyncErrorCode(problem.code) && !isByChoice(problem.code)
   return ends.some(isFound) ? 3 : 0
 }
 
@@ -79,14 +80,15 @@ export function linesOfProblems(problems: readonly PulledProblem[]): string[] {
 
 /** The outcome of one pull as lines of text. */
 export function linesOfPull(end: SyncEnd): string[] {
-  const { source, outcome, skills, changes = [], code, message, mend } = end
+  const { source, outcome, tally, changes = [], problem } = end
+  const { code, message = '', fix } = problem ?? {}
   const isStaying = outcome === 'waiting' && code !== undefined && isSyncErrorCode(code) && isByChoice(code)
   const ended = isStaying ? 'stays' : outcome
-  const why = code === undefined ? [] : [`${source}: ${ended} (${code}): ${printableLine(message ?? '')}`, `  ${mend}`]
+  const why = code === undefined ? [] : [`${source}: ${ended} (${code}): ${printableLine(message)}`, `  ${fix}`]
   if (outcome === 'failed' || outcome === 'waiting') return why
   const at = placeText(end)
-  if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
-  const waiting = skills.waiting === 0 ? [] : [`  ${skills.waiting} waiting for skillsyncd approve ${source}/`]
+  if (tally === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
+  const waiting = tally.waiting === 0 ? [] : [`  ${tally.waiting} waiting for skillsyncd approve ${source}/`]
   const changed = linesOfChanges(changes).map((line) => `  ${line}`)
-  return [`${source}: updated, ${at}: ${tallyText(skills)}`, ...changed, ...waiting, ...why]
+  return [`${source}: updated, ${at}: ${tallyText(tally)}`, ...changed, ...waiting, ...why]
 }

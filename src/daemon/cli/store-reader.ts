@@ -3,7 +3,7 @@ import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import { unreadPlace } from '../../sync/survey/unreadable-parts.ts'
 import { candidateRequest, revisionRequest } from '../control/upstream-requests.ts'
@@ -87,10 +87,13 @@ export async function readRevision(ask: AskWriter, { id, ref: asked }: Source): 
 export interface SourceFailure {
   readonly code: string
   readonly message: string
+  readonly fix?: string | undefined
+  readonly place?: string | undefined
 }
 
 /** The failure in the error, from the daemon or from this process. Rethrows any other error. */
 export function failureIn(error: unknown): SourceFailure {
-  if (error instanceof OperatorError || error instanceof SyncError) return { code: error.code, message: error.message }
-  throw error
+  if (!(error instanceof OperatorError) && !(error instanceof SyncError)) throw error
+  const { code, message, place } = error
+  return { code, message, fix: error instanceof SyncError ? mendOf(error) : error.fix, place }
 }

@@ -247,10 +247,10 @@ function isWithheldNow({ change, reason }: SkillChange): boolean {
 /** The others are in the `changes` of `source-updated`. */
 const MOST_TOLD = 10
 
-/** The mend for a revision that waits; for everything else, the code has one. */
+/** The fix for a revision that waits; for everything else, the code has one. */
 function mendFor({ id }: Pick<Source, 'id'>, reason: HoldReason, waiting: Revision | undefined) {
   if (waiting === undefined || isByChoice(reason.code)) return {}
-  return { mend: mendOf(reason, { source: id, ...identityOf(waiting) }) }
+  return { fix: mendOf(reason, { source: id, ...identityOf(waiting) }) }
 }
 
 function toldOf({ code, message, cause }: SyncError) {

@@ -184,6 +184,6 @@ function skillItem(
 }
 
 /** The condition as a problem; the credential that it concerns stands in the fix. */
-function problemOf({ code, message, mend, credential }: Condition): ItemProblem {
-  return { code, message, fix: credential === undefined ? mend : `${mend}: ${credential}` }
+function problemOf({ code, message, fix, credential }: Condition): ItemProblem {
+  return { code, message, fix: credential === undefined ? fix : `${fix}: ${credential}` }
 }

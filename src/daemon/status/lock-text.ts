@@ -63,7 +63,7 @@ export function lockOriginText({ url, ref, path, commit }: LockOriginStatus): st
 }
 
 function conditionOf(problem: LockProblem): NonNullable<LockOriginStatus['condition']> {
-  return { ...problem, mend: problem.fix ?? OWN_MENDS[problem.code] ?? mendOf(problem) }
+  return { ...problem, fix: problem.fix ?? OWN_MENDS[problem.code] ?? mendOf(problem) }
 }
 
 /** No command changes this lock: its repository does. */

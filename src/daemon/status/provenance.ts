@@ -4,6 +4,7 @@ import { approvedIn, isApproved } from '../../sync/model/decisions/approvals.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import type { LockEntry } from '../../sync/model/decisions/lock.ts'
 import type { AdmitRule } from '../../sync/model/decisions/rules.ts'
+import { digestText } from '../../sync/model/digest.ts'
 import { askedText, type Revision } from '../../sync/model/revision.ts'
 import type { Signers } from '../../sync/model/signers.ts'
 import type { KeptVersion, Skill } from '../../sync/model/skill.ts'
@@ -113,7 +114,7 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     name,
     uri,
     verdict: { ...verdict, ...(since !== undefined && { since }) },
-    digest,
+    digest: digest && digestText(digest),
     url: snapshot.url,
     ...placeOf(revision),
     rule: selectedBy(source, skill),
@@ -170,7 +171,7 @@ function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
   const locked = entry.skills.get(skill.path)
   if (locked === undefined) return { ...told, state: 'not-locked' }
   const state = locked.digest === skill.digest ? 'same' : 'other'
-  return { ...told, state, commit: entry.revision.commit, digest: locked.digest }
+  return { ...told, state, commit: entry.revision.commit, digest: digestText(locked.digest) }
 }
 
 /**

@@ -23,7 +23,7 @@ export interface PublicationCondition {
   readonly code: SyncErrorCode
   /** May quote the server: printable text. */
   readonly message: string
-  readonly mend: string
+  readonly fix: string
   /** The time of the first of the failures since the last success. */
   readonly since: string
 }
@@ -55,7 +55,7 @@ export type PublicationEnd = Pick<PublicationStatus, 'url' | 'branch' | 'pack'> 
         /** The tree that is served. */
         readonly tree: string
       }
-    | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly mend: string }
+    | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly fix: string }
   )
 
 /** The keys that name a publication. */
@@ -99,9 +99,9 @@ export function publishedItem(
 ): Pick<PublishedItem, 'state' | 'urgency' | 'since' | 'problems' | 'isPrivate'> {
   if (condition === undefined)
     return { isPrivate: true, state: isCurrent ? 'current' : 'under-way', urgency: 'well', problems: [] }
-  const { code, message, mend, since } = condition
+  const { code, message, fix, since } = condition
   const urgency = failureUrgency(code, since, now)
-  return { isPrivate: true, state: 'failing', urgency, since, problems: [{ code, message, fix: mend }] }
+  return { isPrivate: true, state: 'failing', urgency, since, problems: [{ code, message, fix }] }
 }
 
 type PublishedItem = Extract<Item, { readonly kind: 'publication' }>

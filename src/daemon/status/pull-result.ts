@@ -15,6 +15,9 @@ const TALLY = z.record(z.enum([...VERDICT_STATES, 'seen', 'links']), z.number())
 
 const PLACE = z.object({ ref: z.string(), commit: z.string() })
 
+/** `place`: the key, file, entry or folder that the fix concerns. */
+const PROBLEM = z.object({ code: z.string(), message: z.string(), fix: z.string(), place: z.string().optional() })
+
 const LOCK = z.object({
   state: z.enum(['followed', 'other-rules', 'differs', 'absent', 'missing', 'unreadable', 'ignored', 'overruled']),
   by: z.enum(['--locked', 'update: locked']).optional(),
@@ -32,14 +35,10 @@ export const SYNC_END = z.object({
   commit: z.string().optional(),
   upstream: PLACE.optional(),
   lock: LOCK.optional(),
-  skills: TALLY.optional(),
+  tally: TALLY.optional(),
   /** The changes of its skills; absent if there are none. */
   changes: z.custom<readonly ChangeGroup[]>(Array.isArray).optional(),
-  code: z.string().optional(),
-  message: z.string().optional(),
-  mend: z.string().optional(),
-  /** The key, file, entry or folder that the mend concerns. */
-  place: z.string().optional(),
+  problem: PROBLEM.optional(),
 })
 
 /** The amount that a running pull has fetched: files in the store, and bytes of packs over HTTP. */
@@ -80,7 +79,7 @@ export function syncEndOf(source: string, outcome: Outcome, { decided, served, l
     case 'updated': {
       const { revision, snapshot, drift } = outcome
       const changes = changeGroups(outcome.changes)
-      const skills = tallyOf(snapshot.skills, decided)
+      const tally = tallyOf(snapshot.skills, decided)
       const upstream = upstreamOf(drift?.newest ?? outcome.seen)
       return {
         source,
@@ -88,7 +87,7 @@ export function syncEndOf(source: string, outcome: Outcome, { decided, served, l
         ...placeOf(revision),
         ...upstream,
         lock,
-        skills,
+        tally,
         ...(changes.length > 0 && { changes }),
         ...driftOf(source, drift),
       }
@@ -108,18 +107,14 @@ function placeOf(revision: Revision | undefined): Pick<SyncEnd, 'ref' | 'commit'
   return revision === undefined ? {} : { ref: revision.ref, commit: revision.commit }
 }
 
-function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'code' | 'message' | 'mend' | 'place'> {
+function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'problem'> {
   return toldOf(source, drift?.error, drift?.newest)
 }
 
 /** `waiting`: the upstream revision that is not served for the reason of the error. */
-function toldOf(
-  source: string,
-  error: HoldReason | undefined,
-  waiting?: Revision,
-): Pick<SyncEnd, 'code' | 'message' | 'mend' | 'place'> {
+function toldOf(source: string, error: HoldReason | undefined, waiting?: Revision): Pick<SyncEnd, 'problem'> {
   if (error === undefined) return {}
-  const mend = mendOf(error, { source, ...(waiting && identityOf(waiting)) })
+  const fix = mendOf(error, { source, ...(waiting && identityOf(waiting)) })
   const { code, message, place } = error
-  return { code, message, mend, ...(place !== undefined && { place }) }
+  return { problem: { code, message, fix, ...(place !== undefined && { place }) } }
 }

@@ -7,6 +7,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
+import { digestText } from '../../sync/model/digest.ts'
 import type { Marketplace } from '../../sync/model/marketplace.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { KeptVersion, Skill } from '../../sync/model/skill.ts'
@@ -226,12 +227,12 @@ function rowOf(skill: Skill, { source, revision, id, verdict, packs }: RowFacts)
     commit: revision.commit,
     ref: revision.ref,
     ...(skill.kept !== undefined && { kept: skill.kept }),
-    digest,
+    digest: digest && digestText(digest),
     size,
     files: skill.files.map((file) => ({
       path: file.path,
       size: file.size,
-      digest: `sha256:${file.sha256}`,
+      digest: digestText(file.sha256),
       executable: file.executable,
     })),
     ...(skill.upstream !== undefined && { upstream: skill.upstream.uri }),

@@ -5,7 +5,7 @@ import { catalogBudget } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { CatalogBudget } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contractDiagnostics, diagnosticsAbout } from '../../sync/catalog/contract-diagnostics.ts'
-import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
+import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import type { Approvals } from '../../sync/model/decisions/approvals.ts'
 import { UNDECIDED, identityOf, type SourceDecision, type Decisions } from '../../sync/model/decisions/decisions.ts'
 import { disabledHere, firstPlace, type OutOfService } from '../../sync/model/decisions/out-of-service.ts'
@@ -64,7 +64,7 @@ export interface Status {
   /** Names that skills of different sources and contents share. All of the skills are served. */
   readonly collisions: Collisions
   /** Problems between skills of the contract, across all sources. */
-  readonly problems: readonly ContractRow[]
+  readonly problems: readonly ContractDiagnostic[]
   /** The context budget of the served skills, computed by the command that prints the status. */
   readonly budget?: CatalogBudget
   /** The lock of the configuration; absent if the sources were named on a command line. */
@@ -307,8 +307,8 @@ export interface ServedCommit {
 
 /** The problem that a source has now. */
 export interface Condition extends Diagnostic<SyncErrorCode> {
-  readonly mend: string
-  /** The key, file, entry or folder that the mend concerns. */
+  readonly fix: string
+  /** The key, file, entry or folder that the fix concerns. */
   readonly place?: string | undefined
   /** With `credentials-rejected`: the origin of the secret. Never the secret itself. */
   readonly credential?: string
@@ -319,11 +319,6 @@ export interface FollowedHub {
   readonly url: string
   /** The reason why its channel could not be read. */
   readonly condition?: Condition
-}
-
-/** A diagnostic between skills of the contract, in the shape of `status --json`. */
-export interface ContractRow extends Omit<ContractDiagnostic, 'code'> {
-  readonly kind: ContractCode
 }
 
 /** The data from which a status is made. */
@@ -386,7 +381,7 @@ export function statusOf(input: StatusInput): Status {
     ...(scans !== undefined && { scans }),
     ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {
-      readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly) },
+      readOnly: { code: readOnly.code, message: readOnly.message, fix: mendOf(readOnly) },
     }),
     ...(startedAt !== undefined && {
       daemon: { pid: process.pid, startedAt: startedAt.toISOString(), ...config.mode },
@@ -474,8 +469,8 @@ function conditionOf(
 ): Condition {
   const credential = condition.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
   const { id: source } = configured.source
-  const mend = mendOf(condition, { source, ...(seen && identityOf(seen)) })
-  return { ...condition, mend, ...(credential !== undefined && { credential }) }
+  const fix = mendOf(condition, { source, ...(seen && identityOf(seen)) })
+  return { ...condition, fix, ...(credential !== undefined && { credential }) }
 }
 
 /**
@@ -509,7 +504,7 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, b
   })
   const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
   const all = contractDiagnostics(catalog)
-  const problems = (about === undefined ? all : diagnosticsAbout(about, all)).map(rowOf)
+  const problems = about === undefined ? all : diagnosticsAbout(about, all)
   const isUnjudged = decisions === undefined
   return {
     ...status,
@@ -519,10 +514,6 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, b
     problems,
     budget: catalogBudget(catalog, config.packs, config.packBudgets),
   }
-}
-
-function rowOf({ code, ...rest }: ContractDiagnostic): ContractRow {
-  return { kind: code, ...rest }
 }
 
 /** The credentials of the host and of the proxy before it. */

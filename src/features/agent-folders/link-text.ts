@@ -2,6 +2,7 @@ import { fewText, firstFew } from '../../base/text/first-few.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { ExitStatus } from '../../daemon/cli/command.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { digestText } from '../../sync/model/digest.ts'
 import type { Done } from './apply-plan.ts'
 import { namedFolderOf } from './link-record.ts'
 import type { LinkedSkill, Use } from './link-record.ts'
@@ -180,7 +181,7 @@ export function endInJson({ folder, uses, copies, done, cautions, ofUpstream }: 
         source: skill.source,
         path: skill.skill.path,
         uri: skill.uri,
-        digest: skill.digest,
+        digest: digestText(skill.digest),
       }),
       ...(linked !== undefined && { standsFor: linked }),
       ...(why !== undefined && { why }),

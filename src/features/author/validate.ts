@@ -160,7 +160,7 @@ function textsOf({ path, line, column, code, description, message }: ReportedDia
   const severityText = paint(severity === 'error' ? 'red' : 'yellow', severity)
   return [
     `${printableLine(path)}:${line}:${column}  ${severityText}  ${code}  ${printableLine(message)}`,
-    `    ${description.mend}`,
+    `    ${description.fix}`,
   ]
 }
 
@@ -179,8 +179,8 @@ function jsonOf(
     summary: { skills: skills.length, pass: skills.filter(passes).length, errors, warnings },
     skills: skills.map((skill) => ({ ...skill, name: skill.name ?? null, pass: passes(skill) })),
     findings: diagnostics.map(({ path, line, column, code, description, message }) => {
-      const { severity, by, mend } = description
-      return { path, line, column, severity, by, rule: code, message, mend }
+      const { severity, by, fix } = description
+      return { path, line, column, severity, by, code, message, fix }
     }),
     budget,
   }
@@ -203,11 +203,11 @@ function sarifOf({ diagnostics }: ValidationReport, workingFolder: string): obje
 }
 
 function descriptorOf(code: LintCode): object {
-  const { severity, by, says, mend } = describeCode(code)
+  const { severity, by, says, fix } = describeCode(code)
   return {
     id: code,
     shortDescription: { text: says },
-    help: { text: `Fix: ${mend}` },
+    help: { text: `Fix: ${fix}` },
     defaultConfiguration: { level: severity },
     properties: { by },
   }
@@ -219,7 +219,7 @@ function resultOf(diagnostic: ReportedDiagnostic, rules: readonly LintCode[], ur
     ruleId: code,
     ruleIndex: rules.indexOf(code),
     level: description.severity,
-    message: { text: `${message}. Fix: ${description.mend}` },
+    message: { text: `${message}. Fix: ${description.fix}` },
     locations: [
       {
         physicalLocation: {

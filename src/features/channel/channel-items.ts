@@ -29,8 +29,8 @@ function channelPlace(status: ChannelStatus): string {
 function hubItem({ url, condition }: FollowedHub, now: Date): Item {
   const of = { kind: 'hub', id: url, isPrivate: true } as const
   if (condition === undefined) return { ...of, state: 'unread', urgency: 'well', problems: [] }
-  const { code, message, mend } = condition
-  const problems = [{ code, message, fix: mend }]
+  const { code, message, fix } = condition
+  const problems = [{ code, message, fix }]
   return { ...of, state: 'failing', urgency: failureUrgency(code, undefined, now), problems }
 }
 

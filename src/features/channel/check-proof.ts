@@ -10,6 +10,7 @@ import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { readBounded } from '../../daemon/runtime/plain-file.ts'
 import { signersTexts } from '../../daemon/runtime/signer-text.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import { digestText } from '../../sync/model/digest.ts'
 import type { SkillFile } from '../../sync/model/skill.ts'
 import type { HubSource } from '../../sync/model/snapshot.ts'
 import { strangersIn } from '../../sync/store/checkouts/strangers.ts'
@@ -81,8 +82,16 @@ function print(context: Context, shown: ShownChannel, differences: readonly Chec
   return printChecks(context, differences, {
     what: 'proved',
     more: linesOf(shown).map(printableLine),
-    about: { log, signedBy, entry: { index, ...entry }, size, whole, sources, skills },
+    about: { log, signedBy, entry: { index, ...entry }, size, whole, sources, skills: skills.map(skillJson) },
   })
+}
+
+function skillJson({ digest, files, ...rest }: ShownSkill): object {
+  return {
+    ...rest,
+    digest: digest && digestText(digest),
+    files: files.map(({ path, size, sha256, executable }) => ({ path, size, digest: digestText(sha256), executable })),
+  }
 }
 
 function linesOf({ log, signers, index, size, entry, isWhole, sources, skills }: ShownChannel): string[] {
@@ -92,7 +101,7 @@ function linesOf({ log, signers, index, size, entry, isWhole, sources, skills }:
     `  head ${entry.head}, ${isWhole ? 'with all of its skills' : `of its skills ${skills.length}`}`,
     ...sources.map(sourceLine),
     ...skills.flatMap(({ source, path, name, standing, digest, files }) => [
-      `skill ${path === '' ? source : `${source}/${path}`}: ${name ?? 'no name'}, ${standing}${digest === undefined ? '' : `, digest ${digest}`}`,
+      `skill ${path === '' ? source : `${source}/${path}`}: ${name ?? 'no name'}, ${standing}${digest === undefined ? '' : `, digest ${digestText(digest)}`}`,
       ...files.map(
         (file) => `  ${file.sha256}  ${String(file.size).padStart(9)}  ${file.path}${file.executable ? ' *' : ''}`,
       ),

@@ -125,7 +125,7 @@ export class HubSources implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       const problem = cleanProblem(error, redactor)
-      this.#condition = { ...problem, mend: mendOf(problem) }
+      this.#condition = { ...problem, fix: mendOf(problem) }
       throw error
     }
   }

@@ -18,7 +18,7 @@ const FAILED = z.object({
   kind: z.literal('failed'),
   code: z.string(),
   message: z.string(),
-  mend: z.string(),
+  fix: z.string(),
 })
 
 const WRITTEN = z.object({

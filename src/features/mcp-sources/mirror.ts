@@ -3,6 +3,8 @@ import { configFor, printJson, printLines, progressOf } from '../../daemon/cli/c
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import { failureIn } from '../../daemon/cli/store-reader.ts'
+import type { SourceFailure } from '../../daemon/cli/store-reader.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -15,7 +17,6 @@ import type { SkillRow } from '../../daemon/status/skill-rows.ts'
 import type { Verified } from '../../daemon/status/verified-files.ts'
 import { undeclaredText } from '../../sync/model/declared-digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import { measureRequest } from './addition-requests.ts'
 import { bringRequest, recheckRequest } from './file-requests.ts'
 
@@ -42,7 +43,7 @@ export const mirror: Command = {
     using progress = progressOf(context)
     const mirrored = await withWriter(context, config, (ask) => mirrorEach(wanted, { config, ask, progress }))
     print(context, mirrored)
-    return mirrored.some(({ error }) => error !== undefined) ? 1 : 0
+    return mirrored.some(({ problem }) => problem !== undefined) ? 1 : 0
   },
 }
 
@@ -66,7 +67,7 @@ interface Mirrored {
   /** The files whose bytes have the declared digest; absent if no file of the skill is known. */
   readonly verified?: Verified
   /** The error that kept it incomplete. */
-  readonly error?: { readonly code: string; readonly message: string }
+  readonly problem?: SourceFailure
 }
 
 interface Mirroring {
@@ -104,10 +105,7 @@ async function mirrorOne(row: SkillRow, config: ServedConfig, ask: AskWriter): P
     }
     return { source, path, files: count, bytes, ...verifiedAfter(verified, count) }
   } catch (error) {
-    const isExpected = error instanceof OperatorError || error instanceof SyncError
-    if (!isExpected) throw error
-    const told = { code: error.code, message: error.message }
-    return { source, path, files: count, bytes, ...verifiedAfter(verified, count), error: told }
+    return { source, path, files: count, bytes, ...verifiedAfter(verified, count), problem: failureIn(error) }
   }
 }
 
@@ -143,10 +141,10 @@ function print(context: Context, mirrored: readonly Mirrored[]): void {
     printJson(context, { skills: mirrored })
     return
   }
-  const lines = mirrored.map(({ source, path, files, bytes, verified, error }) => {
+  const lines = mirrored.map(({ source, path, files, bytes, verified, problem }) => {
     const what = `${source}/${path}: ${countOf(files, 'file')}, ${bytes} bytes`
     return printableLine(
-      error === undefined ? `${what}${checkedText(verified)}` : `${what}; then ${error.code}: ${error.message}`,
+      problem === undefined ? `${what}${checkedText(verified)}` : `${what}; then ${problem.code}: ${problem.message}`,
     )
   })
   printLines(context, lines)

@@ -17,13 +17,13 @@ export async function printTemplates(context: Context, config: ServedConfig): Pr
   const sources = wantedSources(context, config)
   const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
   print(context, offers)
-  return offers.some(({ error }) => error !== undefined) ? 1 : 0
+  return offers.some(({ problem }) => problem !== undefined) ? 1 : 0
 }
 
 interface Offer extends z.output<typeof templatesRequest.answer> {
   readonly source: string
   /** The reason why the source could not be queried. */
-  readonly error?: SourceFailure
+  readonly problem?: SourceFailure
 }
 
 function wantedSources({ operands }: Context, config: Config): readonly string[] {
@@ -38,7 +38,7 @@ async function offersOf(sources: readonly string[], ask: AskWriter): Promise<Off
       try {
         return { source, ...(await ask(templatesRequest, { source })) }
       } catch (error) {
-        return { source, spaces: [], refused: [], error: failureIn(error) }
+        return { source, spaces: [], refused: [], problem: failureIn(error) }
       }
     }),
   )
@@ -66,8 +66,8 @@ function linesOf({ source, spaces }: Offer): readonly string[] {
   })
 }
 
-function remarksOf({ source, spaces, refused, error }: Offer): readonly string[] {
-  if (error !== undefined) return [`"${source}": ${error.code}: ${error.message}`]
+function remarksOf({ source, spaces, refused, problem }: Offer): readonly string[] {
+  if (problem !== undefined) return [`"${source}": ${problem.code}: ${problem.message}`]
   const none = spaces.length === 0 && refused.length === 0 ? [`"${source}" has no templates for skills`] : []
   return [...none, ...refused.map(({ template, why }) => `"${source}": ${template} is left out: ${why}`)]
 }

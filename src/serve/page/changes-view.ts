@@ -110,7 +110,7 @@ function groupItem({ change, count, first }: ChangeGroup): Html {
 
 function nameOf({ path, was, reason }: NamedChange): Html {
   const why =
-    reason === undefined ? EMPTY_HTML : html` <span class="quiet">(${reason.rule}: ${visible(reason.message)})</span>`
+    reason === undefined ? EMPTY_HTML : html` <span class="quiet">(${reason.code}: ${visible(reason.message)})</span>`
   return html`${was === undefined ? EMPTY_HTML : html`${isolateText(was)} to `}${isolateText(path)}${why}`
 }
 
@@ -169,7 +169,7 @@ function itemOf(review: SkillReview, address: string | undefined, id: string): H
       <span class="tag ${TONES[change]}">${changeWord(change)}</span>
       <span class="quiet small">${isolateText(path)}</span> ${was}
     </h3>
-    ${reason === undefined ? EMPTY_HTML : html`<p class="quiet">${reason.rule}: ${visible(reason.message)}</p>`}
+    ${reason === undefined ? EMPTY_HTML : html`<p class="quiet">${reason.code}: ${visible(reason.message)}</p>`}
     ${filesOf(notes, files)}
   </li>`
 }

@@ -129,7 +129,7 @@ export interface SourceHealth {
   readonly lastSuccess: string | undefined
   readonly nextPoll: string | undefined
   readonly isLooking: boolean
-  readonly condition: (Diagnostic<SyncErrorCode> & { readonly mend: string }) | undefined
+  readonly condition: (Diagnostic<SyncErrorCode> & { readonly fix: string }) | undefined
   /** Decisions of people about the source. */
   readonly decisions: readonly string[]
   readonly tally: Tally
@@ -149,7 +149,7 @@ export interface PathProblems extends Pick<Verdict, 'reasons'> {
 
 /** Skills that contradict each other. All of them are served. */
 export interface MisfitDiagnostic extends Diagnostic<'id-clash' | 'dependency-missing' | 'dependency-cycle'> {
-  readonly mend: string
+  readonly fix: string
   readonly skills: readonly { readonly source: string; readonly path: string }[]
 }
 

@@ -108,7 +108,7 @@ function itemProblem(
 }
 
 function misfitItem(
-  { code, message, mend, skills }: MisfitDiagnostic,
+  { code, message, fix, skills }: MisfitDiagnostic,
   { host, up }: PageView,
   addresses: Addresses,
 ): Html {
@@ -120,7 +120,7 @@ function misfitItem(
     <h3>${code} <span class="tag warn">between skills</span></h3>
     <p>${visible(host.clean(message))}</p>
     <p>${links}</p>
-    <p class="quiet">${visible(mend)}</p>
+    <p class="quiet">${visible(fix)}</p>
   </li>`
 }
 
@@ -136,7 +136,7 @@ function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up
         ? html`<p>The hub has nothing of this source to serve.</p>
             <p class="quiet">skillsyncd sync ${id} fetches it and prints the reason if that fails</p>`
         : html`<p><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>
-            <p class="quiet">${visible(condition.mend)}</p>`
+            <p class="quiet">${visible(condition.fix)}</p>`
     }
     ${pending === undefined ? EMPTY_HTML : html`<p><a href="${up}${pendingAddress(id)}">Review the changes</a></p>`}
   </li>`

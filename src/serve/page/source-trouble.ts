@@ -115,7 +115,7 @@ function emptyReason(health: SourceHealth, host: Pick<PageHost, 'clean'>, up: st
     condition === undefined
       ? EMPTY_HTML
       : html`<p><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>
-          <p class="quiet">${visible(condition.mend)}</p>`
+          <p class="quiet">${visible(condition.fix)}</p>`
   return html`<li>
     <h2><a href="${up}sources#${id}">${id}</a> <span class="tag ${tone}">${tag}</span></h2>
     ${reason}

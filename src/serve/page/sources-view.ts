@@ -43,7 +43,7 @@ function cardOf(source: SourceHealth, view: PageView): Html {
         ? EMPTY_HTML
         : html`<div class="note${troubleOf(source) === 'failing' ? ' bad' : ''}">
             <p><strong>${condition.code}</strong> ${visible(condition.message)}</p>
-            <p>${visible(condition.mend)}</p>
+            <p>${visible(condition.fix)}</p>
             ${pending === undefined ? EMPTY_HTML : html`<p><a href="${view.up}${pendingAddress(id)}">Review the changes</a></p>`}
           </div>`
     }

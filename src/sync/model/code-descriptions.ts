@@ -13,7 +13,7 @@ export interface CodeDescription {
   readonly by: Authority
   /** The problem in general. */
   readonly says: string
-  readonly mend: string
+  readonly fix: string
 }
 
 /**
@@ -26,13 +26,13 @@ type Authority = 'spec' | 'skills-ref' | 'contract' | 'skillsyncd'
 export type Descriptions<Codes extends string> = Readonly<Record<Codes, CodeDescription>>
 
 /** Describes a code of severity `error`. */
-export function errorCode(by: Authority, says: string, mend: string): CodeDescription {
-  return { severity: 'error', by, says, mend }
+export function errorCode(by: Authority, says: string, fix: string): CodeDescription {
+  return { severity: 'error', by, says, fix }
 }
 
 /** Describes a code of severity `warning`. */
-export function warningCode(by: Authority, says: string, mend: string): CodeDescription {
-  return { severity: 'warning', by, says, mend }
+export function warningCode(by: Authority, says: string, fix: string): CodeDescription {
+  return { severity: 'warning', by, says, fix }
 }
 
 const FRONTMATTER: Descriptions<
@@ -181,7 +181,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'path-refused': errorCode(
     'skillsyncd',
     'The path or the file cannot be served',
-    'mend what the message names: name, permission, kind or depth',
+    'fix what the message names: name, permission, kind or depth',
   ),
   'not-read': warningCode(
     'skillsyncd',
@@ -196,7 +196,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'kept-version': warningCode(
     'skillsyncd',
     'The newest version is broken, and an earlier one is served',
-    'mend the fault that the message names in the newest commit',
+    'fix the fault that the message names in the newest commit',
   ),
   'archive-refused': errorCode('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
   'entry-refused': errorCode(

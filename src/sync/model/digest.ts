@@ -27,6 +27,11 @@ function lengthOf({ path, sha256 }: DigestedFile): number {
   return 1 + 4 + Buffer.byteLength(path) + 8 + Buffer.byteLength(sha256, 'hex')
 }
 
+/** A digest as people and programs read it: `sha256:` before the hex digits. */
+export function digestText(digest: string): string {
+  return `sha256:${digest}`
+}
+
 /** The part of a file that the digest covers. */
 export type DigestedFile = Pick<SkillFile, 'path' | 'executable' | 'size' | 'sha256'>
 

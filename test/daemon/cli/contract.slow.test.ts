@@ -139,14 +139,14 @@ Between skills of the contract:
     skills: 4,
     problems: [
       {
-        kind: 'id-clash',
+        code: 'id-clash',
         skills: [
           { id: 'pdf', source: 'house', path: 'pdf' },
           { id: 'pdf', source: 'team', path: 'a/pdf' },
         ],
       },
-      { kind: 'dependency-missing' },
-      { kind: 'dependency-cycle' },
+      { code: 'dependency-missing' },
+      { code: 'dependency-cycle' },
     ],
   })
   expect(JSON.parse(answered.stdout)).toMatchObject({ problems: told.problems, daemon: {} })

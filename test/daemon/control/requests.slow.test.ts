@@ -77,7 +77,7 @@ test('each pull is reported while it fetches and as it ends, in a form that its 
   const ends = events.slice(-1)
   expect(events.slice(0, -1)).toEqual([{ fetching: { source: 'team', files: 1, bytes: 0 } }])
   expect(ends.map((end) => SYNC_END.parse(end))).toEqual(ends)
-  expect(ends).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 1, served: 1 } }])
+  expect(ends).toMatchObject([{ source: 'team', outcome: 'updated', tally: { seen: 1, served: 1 } }])
 })
 
 test('a source that is not configured is refused by its name, and nothing is pulled', async () => {
@@ -123,9 +123,11 @@ test('a failure is told with its code, what is the case and what to try', () => 
     source: 'team',
     outcome: 'failed',
     lock: { state: 'missing' },
-    code: 'rate-limited',
-    message: error.message,
-    mend: expect.stringContaining('Wait as long as the host requests'),
+    problem: {
+      code: 'rate-limited',
+      message: error.message,
+      fix: expect.stringContaining('Wait as long as the host requests'),
+    },
   })
 })
 
@@ -135,8 +137,7 @@ test('a pull that fails over a limit names the key in its line', async () => {
   const beside = { decided: UNDECIDED_SKILLS, served: undefined, lock: { state: 'missing' } } as const
 
   expect(SYNC_END.parse(syncEndOf('team', { kind: 'failed', error }, beside))).toMatchObject({
-    mend: 'Raise `limits.disk.bytes`, or serve less of the source',
-    place: 'limits.disk.bytes',
+    problem: { fix: 'Raise `limits.disk.bytes`, or serve less of the source', place: 'limits.disk.bytes' },
   })
 })
 

@@ -115,7 +115,7 @@ test('the lock holds the docs; other ones are not served, and each command tells
   const log = await world.home.command('log')
 
   expect(diff.stdout).toContain('  changed  the docs folder\n')
-  expect(JSON.parse(update.stdout).sources).toMatchObject([{ docs: 'changed', skills: [] }])
+  expect(JSON.parse(update.stdout).sources).toMatchObject([{ docs: 'changed', changes: [] }])
   expect(log.stdout).toContain('changed  the docs folder')
   const forged = JSON.parse(await readFile(file, 'utf8'))
   forged.sources.team.docs = locked.sources.team.docs
@@ -125,7 +125,7 @@ test('the lock holds the docs; other ones are not served, and each command tells
 
   expect(faultsIn(verify.stdout)).toMatchObject([{ check: 'lock-differs' }])
   expect(end.status).toBe(1)
-  expect(JSON.parse(end.stdout).sources).toMatchObject([{ code: 'lock-mismatch' }])
+  expect(JSON.parse(end.stdout).sources).toMatchObject([{ problem: { code: 'lock-mismatch' } }])
   expect(end.stdout).toContain('the docs folder has another digest')
 })
 

@@ -50,7 +50,7 @@ test('a success is remembered with its time and what it saw, also by the next pr
       event: 'skill-withheld',
       source: 'team',
       skill: 'c',
-      rule: 'name-missing',
+      code: 'name-missing',
       message: 'It has no name',
     },
   ])
@@ -259,7 +259,7 @@ function updated(): Extract<Outcome, { kind: 'updated' }> {
   const changes: readonly SkillChange[] = [
     { path: 'a', change: 'added', to: version('a') },
     { path: 'b', change: 'added', to: version('b') },
-    { path: 'c', change: 'withheld', from: version('c'), reason: { rule: 'name-missing', message: 'It has no name' } },
+    { path: 'c', change: 'withheld', from: version('c'), reason: { code: 'name-missing', message: 'It has no name' } },
     { path: 'new', change: 'renamed', from: version('old'), to: version('new') },
   ]
   const { revision } = snapshot

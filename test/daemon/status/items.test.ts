@@ -86,7 +86,7 @@ const REPLICAS = { id: 'a', leads: false, processes: [] }
 /** A kind and a state, what brings it about, the attention that it needs, and the code of its problem. */
 type Case = readonly [Item['kind'], string, Partial<Status> | readonly Item[], Urgency, string?]
 
-const failed = (code: SyncErrorCode) => ({ code, message: 'it fails', mend: mendOf({ code }), since: SINCE })
+const failed = (code: SyncErrorCode) => ({ code, message: 'it fails', fix: mendOf({ code }), since: SINCE })
 const about = (more: Partial<SourceStatus>): Partial<Status> => ({ sources: [{ ...SOURCE, ...more }] })
 const published = { url: 'https://git.example.com/plugins.git', branch: 'main' }
 const lock = { file: '/skills.lock', use: 'follow', isThere: true, followed: 0 } as const

@@ -85,7 +85,7 @@ test('a condition comes with what a person can try', () => {
 
   const [source] = statusOf(input({ recordOf: () => record })).sources
 
-  expect(source).toMatchObject({ lastAttempt: NOON, condition: { ...condition, mend: mendOf({ code: 'tls-failed' }) } })
+  expect(source).toMatchObject({ lastAttempt: NOON, condition: { ...condition, fix: mendOf({ code: 'tls-failed' }) } })
   expect(source?.upstream).toBeUndefined()
   expect(isSyncErrorCode(source?.condition?.code ?? '')).toBe(true)
 })

@@ -59,7 +59,7 @@ export const CHANNEL: Handlings = {
   'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
     {
       as: withKeyOf('island'),
-      says: /skill team\/review: review, served, digest [\da-f]{64}\n[^]*proved: nothing found\n/,
+      says: /skill team\/review: review, served, digest sha256:[\da-f]{64}\n[^]*proved: nothing found\n/,
     },
   'skillsyncd verify --log': { says: /: 1 entry, of [^]*; entry 1 is served, of [^]*\n1 log: nothing found\n/ },
   'skillsyncd hub token add web-site --scope channel --pack web': {

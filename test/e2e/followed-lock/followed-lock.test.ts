@@ -73,7 +73,7 @@ test('a lock that cannot be read, one that is gone, and an older one leave the l
     [kept, true],
   ])
   expect(rewritten).toMatchObject({ followed: 1, from: { commit: first, condition: { code: 'history-rewritten' } } })
-  expect(rewritten.from.condition?.mend).toContain('accept')
+  expect(rewritten.from.condition?.fix).toContain('accept')
   expect(checked.status).toBe(3)
   const accepted = await lockOf(home)
   expect(accepted).toMatchObject({ followed: 1, from: { commit: base } })

@@ -47,7 +47,9 @@ test('26, P7: a secret that the host rejects is a condition that names the crede
   expect(JSON.parse(status.stdout).sources).toMatchObject([{ condition: { code: 'credentials-rejected', credential } }])
   expect(lines.stdout).toContain(credential)
   expect(sync.status).toBe(1)
-  expect(JSON.parse(sync.stdout).sources).toMatchObject([{ outcome: 'failed', code: 'credentials-rejected' }])
+  expect(JSON.parse(sync.stdout).sources).toMatchObject([
+    { outcome: 'failed', problem: { code: 'credentials-rejected' } },
+  ])
   const state = await allFiles(world.home.state)
   expect(state).toContain('credentials-rejected')
   for (const text of [status, lines, sync, end, state]) expectNoSecret(JSON.stringify(text), WRONG)
@@ -73,8 +75,8 @@ test('a secret that is not there is a condition that names where it was looked f
 
   expect(end.status).toBe(1)
   const [source] = JSON.parse(end.stdout).sources
-  expect(source.code).toBe('credentials-rejected')
-  expect(source.message).toContain('SKILLS_SECRET')
+  expect(source.problem.code).toBe('credentials-rejected')
+  expect(source.problem.message).toContain('SKILLS_SECRET')
   expect(world.git.requests).toEqual([])
 })
 

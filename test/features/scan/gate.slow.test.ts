@@ -342,6 +342,6 @@ test('a commit that the gate refuses is not served, and the next step names the 
   expect(hub.source('team').condition).toMatchObject({
     code: 'content-refused',
     message: expect.stringMatching(/^Cannot serve [0-9a-f]{40} of "team": the gate refuses it: /),
-    mend: 'Have what the gate names corrected upstream, or change `gate`',
+    fix: 'Have what the gate names corrected upstream, or change `gate`',
   })
 })

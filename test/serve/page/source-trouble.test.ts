@@ -37,13 +37,13 @@ function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
 }
 
 const NEW = { state: 'empty', served: undefined, lastAttempt: undefined, lastSuccess: undefined } as const
-const FAILED = { code: 'dns-failed', message: 'Cannot resolve "git.example.com"', mend: 'Check the host name' } as const
+const FAILED = { code: 'dns-failed', message: 'Cannot resolve "git.example.com"', fix: 'Check the host name' } as const
 const WAITS = {
   code: 'awaiting-approval',
   message: 'Cannot serve without approval',
-  mend: 'skillsyncd approve',
+  fix: 'skillsyncd approve',
 } as const
-const HELD = { code: 'held', message: 'It is held', mend: 'skillsyncd release' } as const
+const HELD = { code: 'held', message: 'It is held', fix: 'skillsyncd release' } as const
 const FAILS = { state: 'failing', urgency: 'retried', condition: FAILED } as const
 const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
 

@@ -66,8 +66,8 @@ function ruleTables(): readonly string[] {
 }
 
 function ruleRow(code: LintCode): string[] {
-  const { says, mend } = describeCode(code)
-  return [`\`${code}\``, prose(says), prose(mend)]
+  const { says, fix } = describeCode(code)
+  return [`\`${code}\``, prose(says), prose(fix)]
 }
 
 /** A text without characters that Markdown takes for marks. */

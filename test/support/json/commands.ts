@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { reloadRequest } from '../../../src/daemon/control/process-requests.ts'
 import { DISABLED_BY, DISABLED_PLACES } from '../../../src/daemon/status/decision-text.ts'
-import { recallReachRequest, recallRequest } from '../../../src/features/channel/recall/recall-requests.ts'
+import { recallReachRequest } from '../../../src/features/channel/recall/recall-requests.ts'
 import { resolveRequest } from '../../../src/features/mcp-sources/addition-requests.ts'
 import { promoteRequest } from '../../../src/features/rings/ring-requests.ts'
 import { scanRequest } from '../../../src/features/scan/scan-request.ts'
@@ -17,6 +17,7 @@ import {
   DOCS_CHANGE,
   Difference,
   Digest,
+  File,
   Folder,
   Generation,
   LockStanding,
@@ -98,7 +99,7 @@ const SHOWN_WAITING = z.object({
     at: Time.optional(),
     subject: text.optional(),
   }),
-  changes: z.array(Difference),
+  difference: Difference,
   approve: text,
   notShown: texts,
 })
@@ -111,7 +112,7 @@ const SHOWN_SKILLS = z.object({
       digest: Digest.optional(),
       description: text.optional(),
       requests: REQUESTS,
-      files: z.array(z.object({ path: text, size: count, sha256: text, isProgram: z.boolean() })),
+      files: z.array(z.object({ path: text, size: count, digest: Digest, isProgram: z.boolean() })),
       review: Change,
     }),
   ),
@@ -130,14 +131,14 @@ const DECIDED = z.object({
       commit: Commit.optional(),
       noPoll: yes.optional(),
       reason: text.optional(),
-      error: Problem.optional(),
+      problem: Problem.optional(),
       pull: Pull.optional(),
     }),
   ),
 })
 
 const APPROVED_SKILLS = z.object({
-  skills: z.array(z.object({ source: text, path: text, isNew: z.boolean() })),
+  skills: z.array(z.object({ source: text, path: text, uri: text.optional(), digest: Digest.optional() })),
 })
 
 const DISABLED = z.object({
@@ -157,15 +158,10 @@ const DISABLED = z.object({
   unknown: texts,
 })
 
-const RECALLED = z.object({
-  recalls: z.array(recallRequest.answer),
-  locked: z.array(z.object({ source: text, paths: texts })).optional(),
-})
-
 const RECALL = z.object({
   id: text,
   at: Time,
-  contents: texts,
+  contents: z.array(Digest),
   reason: text.optional(),
   by: text.optional(),
   revoked: Time.optional(),
@@ -181,6 +177,18 @@ const RECALL = z.object({
       document: text.optional(),
     }),
   ),
+})
+
+const RECALLED = z.object({
+  recalls: z.array(
+    z.object({
+      recall: RECALL.omit({ isOwn: true, via: true, places: true }),
+      isNew: z.boolean(),
+      count,
+      places: DISABLED_PLACES,
+    }),
+  ),
+  locked: z.array(z.object({ source: text, paths: texts })).optional(),
 })
 
 const TOKEN = {
@@ -244,7 +252,7 @@ const PUBLISHED = z.object({
   tree: text.optional(),
   code: text.optional(),
   message: text.optional(),
-  mend: text.optional(),
+  fix: text.optional(),
 })
 
 const CHANNEL_WRITTEN = z.object({
@@ -283,7 +291,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
         locked: Place.optional(),
         upstream: Place.optional(),
         differences: texts.optional(),
-        error: Problem.optional(),
+        problem: Problem.optional(),
       }),
     ),
   }),
@@ -341,7 +349,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
         commit: Commit.optional(),
         ref: text.optional(),
         skills: count.optional(),
-        error: text.optional(),
+        problem: Problem.optional(),
       }),
     ),
   }),
@@ -353,10 +361,10 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
         from: Place.optional(),
         to: Place.optional(),
         signers: Signers.optional(),
-        skills: z.array(ChangeGroup).optional(),
+        changes: z.array(ChangeGroup).optional(),
         docs: DOCS_CHANGE.optional(),
         sync: Pull.optional(),
-        error: Problem.optional(),
+        problem: Problem.optional(),
       }),
     ),
     pullRequest: text.optional(),
@@ -410,7 +418,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
           name: text.optional(),
           standing: text,
           digest: Digest.optional(),
-          files: z.array(z.object({ path: text, size: count, sha256: text, executable: z.boolean() })),
+          files: z.array(File),
         }),
       )
       .optional(),
@@ -576,7 +584,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
         files: count,
         bytes: count,
         verified: Verified.optional(),
-        error: Problem.optional(),
+        problem: Problem.optional(),
       }),
     ),
   }),
@@ -594,7 +602,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
           }),
         ),
         refused: z.array(z.object({ template: text, why: text })),
-        error: Problem.optional(),
+        problem: Problem.optional(),
       }),
     ),
   }),
@@ -612,9 +620,9 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
         column: count,
         severity: z.enum(['error', 'warning']),
         by: text,
-        rule: text,
+        code: text,
         message: text,
-        mend: text,
+        fix: text,
       }),
     ),
     budget: Budget,

@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 
-/** Throws if the output of a command with `--json` is not what the schema has, or has a member that the schema lacks. */
-export async function expectOfSchema(args: readonly string[], stdout: string): Promise<void> {
-  if (stdout === '' || !args.includes('--json')) return
+/**
+ * Throws if the output of a command with `--json` is not what the schema has, or has a member that the schema lacks. Returns
+ * its entry there; `undefined` for no output.
+ */
+export async function expectOfSchema(args: readonly string[], stdout: string): Promise<string | undefined> {
+  if (stdout === '' || !args.includes('--json')) return undefined
   const entry = isFailure(stdout) ? 'error' : await entryOf(args)
-  if (entry === undefined) return
+  if (entry === undefined) return undefined
   const validate = validatorOf(entry)
-  if (validate(JSON.parse(stdout))) return
+  if (validate(JSON.parse(stdout))) return entry
   const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
     return `${instancePath} ${message ?? ''} ${JSON.stringify(params)}`
   })
@@ -19,7 +22,7 @@ export async function expectOfSchema(args: readonly string[], stdout: string): P
 }
 
 /** The entry of the schema for a command line: that which names most of it. `undefined` for one that prints no JSON. */
-export async function entryOf(args: readonly string[]): Promise<string | undefined> {
+async function entryOf(args: readonly string[]): Promise<string | undefined> {
   const { commandFirst, commandIn, parseOptions } = await import('../../../src/daemon/command-line.ts')
   const words = commandFirst(args)
   if (words.includes('--version')) return '--version'

@@ -16,7 +16,7 @@ export const Time = named('Time', 'ISO 8601, UTC.', text)
 
 export const Commit = named('Commit', 'The full id of a git object, or the SHA-256 of a listing or a folder.', text)
 
-export const Digest = named('Digest', 'The SHA-256 of a content: `sha256:` and 64 hex digits.', text)
+export const Digest = named('Digest', 'The SHA-256 of a content.', z.string().regex(/^sha256:[0-9a-f]{64}$/))
 
 /** A code is text here: each version may have more of them. */
 const code = text.describe('`skillsyncd explain` has its meaning.')
@@ -31,7 +31,7 @@ export const Problem = named('Problem', 'Something that is wrong, or that a pers
 export const CommandError = named('Error', 'The command failed before it had a result.', {
   code: code.optional(),
   message: text,
-  mend: text.optional(),
+  fix: text.optional(),
   place: text.optional(),
 })
 
@@ -39,7 +39,6 @@ const Condition = named('Condition', 'A problem that lasts.', {
   code,
   message: text,
   severity: text.optional(),
-  mend: text.optional(),
   place: text.optional(),
   fix: text.optional(),
   credential: text.optional(),
@@ -110,7 +109,6 @@ export const Tally = named('Tally', 'The numbers of SKILL.md files by state. Tho
 })
 
 export const Place = named('Place', 'A commit of a source, and the ref that led to it.', {
-  asked: z.unknown().optional(),
   ref: text,
   commit: Commit,
   tag: Commit.optional().describe('The id of the tag object.'),
@@ -118,12 +116,12 @@ export const Place = named('Place', 'A commit of a source, and the ref that led 
 
 const CHANGE = z.enum(['added', 'changed', 'renamed', 'kept', 'no-longer-withheld', 'withheld', 'removed'])
 
-const Reason = z.object({ rule: text, message: text })
-
 export const ChangeGroup = named('ChangeGroup', 'The changes of one kind: their number, and the first ten.', {
   change: CHANGE,
   count,
-  first: z.array(z.object({ path: text, was: text.optional(), isUnlisted: yes.optional(), reason: Reason.optional() })),
+  first: z.array(
+    z.object({ path: text, was: text.optional(), isUnlisted: yes.optional(), reason: Problem.optional() }),
+  ),
 })
 
 const FileChange = named('FileChange', 'A file that differs.', {
@@ -131,7 +129,7 @@ const FileChange = named('FileChange', 'A file that differs.', {
   change: z.enum(['added', 'changed', 'mode', 'removed']),
   isProgram: z.boolean(),
   size: count,
-  sha256: text,
+  digest: Digest,
   diff: z
     .union([z.object({ hunks: z.array(z.object({ from: count, to: count, lines: texts })) }), z.object({ why: text })])
     .optional(),
@@ -147,7 +145,7 @@ export const Change = named('Change', 'A skill that differs between two states o
   name: text,
   from: VERSION.optional(),
   to: VERSION.optional(),
-  reason: Reason.optional(),
+  reason: Problem.optional(),
   isUnlisted: yes.optional(),
   notes: NOTES,
   files: z.array(FileChange),
@@ -166,8 +164,8 @@ export const Difference = named('Difference', 'The difference of a source betwee
   docs: z
     .object({
       change: DOCS_CHANGE,
-      from: text.optional(),
-      to: text.optional(),
+      from: Digest.optional(),
+      to: Digest.optional(),
       notes: NOTES,
       files: z.array(FileChange),
     })
@@ -177,7 +175,7 @@ export const Difference = named('Difference', 'The difference of a source betwee
     .optional(),
   budget: z.array(z.object({ client: text, unit: text, before: count, after: count, limit: count })).optional(),
   lock: z.lazy(() => LockStanding).optional(),
-  error: Problem.optional(),
+  problem: Problem.optional(),
 })
 
 export const LockStanding = named(
@@ -188,7 +186,8 @@ export const LockStanding = named(
 
 export const Pull = named('Pull', 'The result of a pull of a source.', {
   ...SYNC_END.shape,
-  skills: Tally.optional(),
+  tally: Tally.optional(),
+  problem: Problem.optional(),
   lock: LockStanding.optional(),
   changes: z.array(ChangeGroup).optional(),
 })
@@ -295,7 +294,10 @@ export const File = named('File', 'A file of a skill.', {
   executable: z.boolean(),
 })
 
-export const Skill = named('Skill', 'A SKILL.md in its source, served or not.', { ...SKILL, files: z.array(File) })
+export const Skill = named('Skill', 'A SKILL.md in its source, served or not.', {
+  ...SKILL,
+  files: z.array(File).optional().describe('`show` has them, `list` does not.'),
+})
 
 export const Provenance = named('Provenance', 'Why a skill is served, or is not.', {
   ...SKILL_NAMES,
@@ -471,10 +473,10 @@ export const Folder = named('Folder', 'A folder of agents with links or copies.'
 })
 
 const PROBLEM_OF_SKILLS = z.object({
-  kind: text,
+  code,
   severity: text.optional(),
   message: text,
-  mend: text.optional(),
+  fix: text.optional(),
   skills: z.array(z.object({ id: text, source: text, path: text })),
 })
 
@@ -619,7 +621,7 @@ export const Generation = named('Generation', 'What was served between two chang
         source: text,
         from: Commit.optional(),
         to: Commit.optional(),
-        skills: z.array(ChangeGroup),
+        changes: z.array(ChangeGroup),
         docs: DOCS_CHANGE.optional(),
       }),
     )

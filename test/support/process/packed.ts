@@ -180,7 +180,7 @@ function hostOf(registry: Registry): PageHost {
         problems: [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), fix: 'Fetch it' }],
       },
     ],
-    misfits: () => [{ code: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
+    misfits: () => [{ code: 'id-clash', message: 'They clash', fix: 'Rename one', skills: pathsIn(registry) }],
     packBudgets: {},
     sections: [connectSection(CONFIG)],
     problems: () =>

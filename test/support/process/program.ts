@@ -77,7 +77,9 @@ export class Home implements AsyncDisposable {
   async run(...args: string[]): Promise<Ended> {
     const program = this.start(...args)
     program.process.stdin.end()
-    return program.ended()
+    const ended = await program.ended()
+    await expectJsonOfSchema(args, ended)
+    return ended
   }
 
   /**
@@ -118,7 +120,9 @@ export class Home implements AsyncDisposable {
     const stdin = Object.assign(Readable.from(typed(lines)), { isTTY })
     const process = { stdin, stdout, stderr, on: () => undefined, exit: noExit, endSoon: () => undefined }
     const status = await run(args, process, environmentOf(this.env, this.path))
-    return { status, signal: null, stdout: stdout.text, stderr: stderr.text }
+    const ended = { status, signal: null, stdout: stdout.text, stderr: stderr.text }
+    await expectJsonOfSchema(args, ended)
+    return ended
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -126,6 +130,15 @@ export class Home implements AsyncDisposable {
     await this.#folder[Symbol.asyncDispose]()
   }
 }
+
+/** Compares the JSON of commands that `commands-json.slow.test.ts` cannot run with the schema, wherever a test runs them. */
+async function expectJsonOfSchema(args: readonly string[], { stdout, signal }: Ended): Promise<void> {
+  if (signal !== null || !args.includes('--json') || !args.some((word) => RUN_ELSEWHERE.has(word))) return
+  const { expectOfSchema } = await import('../json/strict.ts')
+  await expectOfSchema(args, stdout)
+}
+
+const RUN_ELSEWHERE = new Set(['--connect', '--scan', 'copy', 'mcp-source', 'migrate', 'reload', 'service', 'stop'])
 
 async function* typed(lines: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
   for await (const line of lines) yield `${line}\n`

@@ -52,7 +52,7 @@ test('a commit that breaks one skill takes the others, and keeps the version bef
   expect(said?.message).toContain('(frontmatter-unterminated)')
   expect(skillAt(snapshot, 'xls').digest).not.toBe(skillAt(before, 'xls').digest)
   expect(changes).toMatchObject([
-    { path: 'pdf', change: 'kept', reason: { rule: 'frontmatter-unterminated' } },
+    { path: 'pdf', change: 'kept', reason: { code: 'frontmatter-unterminated' } },
     { path: 'xls', change: 'changed' },
   ])
   expect(snapshot.keptFrom).toEqual([{ revision: before.revision, proof: before.proof }])

@@ -9,6 +9,7 @@ import type { SkillNote } from '../../../sync/model/changes/skill-notes.ts'
 import { fileChanges } from '../../../sync/model/changes/skill-review.ts'
 import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import { approvedIn, declarationOf } from '../../../sync/model/decisions/approvals.ts'
+import { digestText } from '../../../sync/model/digest.ts'
 import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile, SkillLimits } from '../../../sync/model/skill.ts'
 import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
@@ -29,6 +30,7 @@ import { SkillTexts, WHOLE_TEXTS } from '../../status/changes/skill-texts.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
+import { changeJson } from './diff.ts'
 
 /** Approves skills of other MCP servers, each for exactly the declaration that was shown. */
 export async function approveSkills(context: Context): Promise<ExitStatus> {
@@ -182,10 +184,20 @@ function jsonOf(row: SkillRow, skill: Skill, review: SkillReview): object {
   const files = skill.files.map((file) => ({
     path: file.path,
     size: file.size,
-    sha256: file.sha256,
+    digest: digestText(file.sha256),
     isProgram: isProgram(file, skill),
   }))
-  return { source, path, uri, upstream, digest, description, requests: requestsIn(skill.frontmatter), files, review }
+  return {
+    source,
+    path,
+    uri,
+    upstream,
+    digest,
+    description,
+    requests: requestsIn(skill.frontmatter),
+    files,
+    review: changeJson(review),
+  }
 }
 
 function linesOf(row: SkillRow, skill: Skill, review: SkillReview): string[] {
@@ -260,5 +272,5 @@ async function approveEach(skills: Waiting, ask: AskWriter): Promise<Approved[]>
 }
 
 function lineOf({ source, path, digest }: Approved): string {
-  return printableLine(`${source}/${path}: approved as ${digest?.slice(0, 12) ?? 'it is'}`)
+  return printableLine(`${source}/${path}: approved as ${digest?.slice(0, 19) ?? 'it is'}`)
 }

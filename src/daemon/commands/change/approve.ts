@@ -153,8 +153,8 @@ async function showWaiting(context: Context, config: ServedConfig, source: Sourc
     const ends = compareSides(served, after, new Set([source]))
     const texts = new SkillTexts(looking.store)
     if (context.json) {
-      const changes = await differencesOf(ends, texts, true)
-      printJson(context, { ...jsonOf(source, waiting, snapshot, changes), notShown: texts.notShown })
+      const [difference] = await differencesOf(ends, texts, true)
+      printJson(context, { ...jsonOf(source, waiting, snapshot, difference), notShown: texts.notShown })
     } else {
       printLines(context, headOf(source, waiting, snapshot))
       await printDifferences(context, ends, texts)
@@ -188,13 +188,18 @@ function headOf(source: SourceId, waiting: WaitingRevision, snapshot: Snapshot):
   ]
 }
 
-function jsonOf(source: SourceId, waiting: WaitingRevision, snapshot: Snapshot, changes: object[]): object {
+function jsonOf(
+  source: SourceId,
+  waiting: WaitingRevision,
+  snapshot: Snapshot,
+  difference: object | undefined,
+): object {
   const { code, message } = waiting
   const words = wordsIn(waiting, snapshot)
   return {
     source,
     waiting: { ...placeIn(waiting), code, message, ...words },
-    changes,
+    difference,
     approve: lineFor(source, waiting),
   }
 }

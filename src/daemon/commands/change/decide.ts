@@ -161,7 +161,7 @@ function print(
       decision: verb,
       ...(named.ring !== undefined && { ring: named.ring }),
       ...held,
-      ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+      ...(error !== undefined && { problem: { code: error.code, message: error.message, fix: error.fix } }),
       ...(endOf(source) !== undefined && { pull: endOf(source) }),
     }))
     printJson(context, { sources: rows })

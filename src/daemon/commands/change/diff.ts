@@ -5,8 +5,8 @@ import { pluginChanges } from '../../../sync/model/changes/plugin-changes.ts'
 import type { PluginChange } from '../../../sync/model/changes/plugin-changes.ts'
 import { docsBetween, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillChange } from '../../../sync/model/changes/skill-changes.ts'
-import type { DocsChange, SkillReview } from '../../../sync/model/changes/skill-review.ts'
-import { comparePaths } from '../../../sync/model/digest.ts'
+import type { DocsChange, DocsReview, SkillReview } from '../../../sync/model/changes/skill-review.ts'
+import { comparePaths, digestText } from '../../../sync/model/digest.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -205,10 +205,16 @@ function withStanding(difference: object | undefined, lock: LockStanding | undef
 export async function differencesOf(ends: readonly End[], texts: SkillTexts, withText: boolean): Promise<object[]> {
   const sources: object[] = []
   for (const end of ends) {
-    if ('failure' in end) sources.push({ source: end.source, error: end.failure })
+    if ('failure' in end) sources.push({ source: end.source, problem: end.failure })
     else {
       const docs = end.docs && (await texts.reviewDocs(end.docs, {}, withText))
-      sources.push({ ...end, skills: await withDetails(end.skills, texts, withText), ...(docs && { docs }) })
+      sources.push({
+        ...end,
+        from: end.from && placeJson(end.from),
+        to: end.to && placeJson(end.to),
+        skills: await withDetails(end.skills, texts, withText),
+        ...(docs && { docs: changeJson(docs) }),
+      })
     }
   }
   return sources
@@ -218,10 +224,26 @@ async function withDetails(
   skills: readonly SkillChange[],
   texts: SkillTexts,
   withText: boolean,
-): Promise<readonly SkillReview[]> {
-  const told: SkillReview[] = []
-  for (const skill of skills) told.push(await texts.review(skill, {}, withText))
+): Promise<readonly object[]> {
+  const told: object[] = []
+  for (const skill of skills) told.push(changeJson(await texts.review(skill, {}, withText)))
   return told
+}
+
+/** A change as data: each digest is a text that people and programs know from other places. */
+export function changeJson({ from, to, files, ...rest }: SkillReview | DocsReview): object {
+  const side = (version: typeof from): unknown =>
+    typeof version === 'object' ? { ...version, digest: digestText(version.digest) } : version && digestText(version)
+  return {
+    ...rest,
+    from: side(from),
+    to: side(to),
+    files: files.map(({ sha256, ...file }) => ({ ...file, digest: digestText(sha256) })),
+  }
+}
+
+function placeJson({ ref, commit, tag }: Revision): object {
+  return { ref, commit, tag }
 }
 
 /** Prints differences one skill at a time, so that memory holds no more than that of a large change. */

@@ -12,7 +12,7 @@ import type { Command, Context } from '../../cli/command.ts'
 import { withHubLook, withWriter } from '../../cli/daemon-client.ts'
 import { pullOneSource } from '../../cli/pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../../cli/store-reader.ts'
-import type { SourceReader } from '../../cli/store-reader.ts'
+import type { SourceFailure, SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { linesOfProofs } from '../../pull/trust/lock-proof.ts'
@@ -71,7 +71,8 @@ interface End {
   readonly id: SourceId
   readonly entry: LockEntry | undefined
   readonly snapshot?: Snapshot
-  readonly why?: string
+  /** The reason why it is not locked. */
+  readonly problem?: SourceFailure
 }
 
 interface Done {
@@ -95,23 +96,25 @@ async function entryFor(source: Source, looking: SourceReader): Promise<End> {
     // A source that follows the lock serves nothing before it is locked.
     const snapshot =
       source.update === 'locked' ? await readCandidate(looking, id) : await servedSnapshot(source, looking)
-    if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
+    if ('code' in snapshot) return { id, entry: undefined, problem: snapshot }
     expectLockable(source, snapshot)
     await expectNotRecalled(snapshot, looking.store)
     return { id, entry: lockEntryOf(source, snapshot), snapshot }
   } catch (error) {
-    return { id, entry: undefined, why: failureIn(error).message }
+    return { id, entry: undefined, problem: failureIn(error) }
   }
 }
 
-async function servedSnapshot(source: Source, { ask, store }: SourceReader): Promise<Snapshot | string> {
+async function servedSnapshot(source: Source, { ask, store }: SourceReader): Promise<Snapshot | SourceFailure> {
   const { id } = source
   const end = await pullOneSource(id, ask)
   const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
-  if (held === undefined || end?.outcome === 'failed') return end?.message ?? 'nothing of it is served'
+  const { problem = { code: 'nothing-served', message: 'nothing of it is served' } } = end ?? {}
+  if (held === undefined || end?.outcome === 'failed') return problem
   const snapshot = await store.snapshots.read(held.snapshot)
   // The served content can be from another address than the configuration names now.
-  return snapshot.url === source.url ? snapshot : `what is served is of ${snapshot.url}; ${end?.message ?? ''}`
+  if (snapshot.url === source.url) return snapshot
+  return { ...problem, message: `what is served is of ${snapshot.url}; ${end?.problem?.message ?? ''}` }
 }
 
 /** Another process may have written the lock meanwhile: existing entries stay. */
@@ -129,10 +132,10 @@ function mergeEntries(
 
 function print(context: Context, config: ServedConfig, file: string, { isWritten, ends, packs, proofs }: Done): void {
   if (context.json) {
-    const sources = ends.map(({ id, entry, why }) => ({
+    const sources = ends.map(({ id, entry, problem }) => ({
       source: id,
       ...(entry === undefined
-        ? { error: why }
+        ? { problem }
         : { commit: entry.revision.commit, ref: entry.revision.ref, skills: entry.skills.size }),
     }))
     const use = config.lockUse
@@ -146,9 +149,9 @@ function print(context: Context, config: ServedConfig, file: string, { isWritten
     })
     return
   }
-  const lines = ends.map(({ id, entry, why }) =>
+  const lines = ends.map(({ id, entry, problem }) =>
     entry === undefined
-      ? `${id}: not locked: ${printableLine(why ?? '')}`
+      ? `${id}: not locked: ${printableLine(problem?.message ?? '')}`
       : `${id}: locked ${printableLine(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
   )
   printLines(context, [

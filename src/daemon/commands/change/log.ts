@@ -86,7 +86,8 @@ function linesOf({ moments, decided }: History, { streams }: Context): string[] 
 }
 
 function rowOf({ generation, createdAt, isServed, isKept, cause, damage, moves }: StoredGeneration) {
-  return { generation, createdAt, served: isServed, kept: isKept, cause, damage, sources: moves }
+  const sources = moves?.map(({ skills: changes, ...move }) => ({ ...move, changes }))
+  return { generation, createdAt, served: isServed, kept: isKept, cause, damage, sources }
 }
 
 /** The generations as lines of text: one about each, and one for each source that moved. A terminal gets ages too. */

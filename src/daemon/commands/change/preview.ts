@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../base/json-value.ts'
 import { closestTo } from '../../../base/text/closest.ts'
 import { bringRequest } from '../../../features/mcp-sources/file-requests.ts'
 import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
+import { digestText } from '../../../sync/model/digest.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import type { Source } from '../../../sync/model/source.ts'
@@ -152,7 +153,12 @@ async function waitingPreview(
       state: 'waiting',
       approve,
     } as const
-    return { ...known, digest: found.digest, requests: requestsIn(skill?.frontmatter), content }
+    return {
+      ...known,
+      digest: found.digest && digestText(found.digest),
+      requests: requestsIn(skill?.frontmatter),
+      content,
+    }
   })
 }
 

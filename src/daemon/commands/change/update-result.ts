@@ -39,7 +39,7 @@ export function statusOfUpdate(ends: readonly UpdateEnd[]): ExitStatus {
 /** The result as JSON. */
 export function jsonOfUpdate(file: string, { lockUse: use }: Config, { isWritten, ends, packs }: LockUpdated): object {
   const sources = ends.map((end) => {
-    if ('failure' in end) return { source: end.id, error: end.failure }
+    if ('failure' in end) return { source: end.id, problem: end.failure }
     const { id, before, after, sync } = end
     const docs = docsChange(before?.docs, after.docs)
     return {
@@ -47,7 +47,7 @@ export function jsonOfUpdate(file: string, { lockUse: use }: Config, { isWritten
       ...(before !== undefined && { from: placeOf(before) }),
       to: placeOf(after),
       ...(after.signers !== undefined && { signers: after.signers }),
-      skills: changesOf(before, after),
+      changes: changesOf(before, after),
       ...(docs !== undefined && { docs }),
       sync,
     }

@@ -254,7 +254,8 @@ function waitsForYes(end: SyncEnd): boolean {
   return end.outcome === 'waiting' && isForPerson(end)
 }
 
-function isForPerson({ code }: SyncEnd): boolean {
+function isForPerson({ problem }: SyncEnd): boolean {
+  const code = problem?.code
   return code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
 }
 

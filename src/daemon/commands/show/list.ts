@@ -120,7 +120,7 @@ export const list: Command = {
     const shown = onlyServed
       ? wanted.filter(({ verdict: { state } }) => state === 'served' || state === 'partly')
       : wanted
-    if (context.json) printJson(context, { skills: shown })
+    if (context.json) printJson(context, { skills: shown.map(({ files: _files, ...row }) => row) })
     else printRows(context, ['SKILL', 'STATE', 'DESCRIPTION'], shown.map(cellsOf))
     if (shown.length === 0 && !context.json && !context.quiet)
       context.streams.stderr.write('no skills; skillsyncd status shows the sources, skillsyncd sync fetches them\n')

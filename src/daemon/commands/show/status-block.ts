@@ -125,8 +125,8 @@ function placeOf({ kind, url }: SourceStatus): string {
 }
 
 /** The remedy for the operator, with the credential that it concerns. */
-export function mendLine({ mend, credential }: Condition): string {
-  return credential === undefined ? mend : `${mend}: ${printableLine(credential)}`
+export function mendLine({ fix, credential }: Condition): string {
+  return credential === undefined ? fix : `${fix}: ${printableLine(credential)}`
 }
 
 function signerLines(signers: Signers | undefined): string[] {

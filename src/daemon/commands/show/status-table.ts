@@ -30,8 +30,8 @@ export function tableOf(sources: readonly SourceStatus[], look: TableLook): stri
   for (const { source, urgency, cells } of rows) {
     lines.push(paintLine(`${MARKS[urgency]} ${lineOf(cells, widths)}`, urgency, paint))
     const { condition } = source
-    if (condition === undefined || !URGENT.has(urgency) || told.has(condition.mend)) continue
-    told.add(condition.mend)
+    if (condition === undefined || !URGENT.has(urgency) || told.has(condition.fix)) continue
+    told.add(condition.fix)
     lines.push(...reasonOf(condition, columns))
   }
   return lines

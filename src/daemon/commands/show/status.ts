@@ -314,7 +314,7 @@ function collisionLines({ collisions: { count, names } }: Status): string[] {
 function problemLines({ problems }: Status, all: boolean): string[] {
   if (problems.length === 0) return []
   const shown = all ? problems : problems.slice(0, SHOWN_FINDINGS)
-  const lines = shown.map(({ kind, message }) => `  - ${kind}: ${printableLine(message)}`)
+  const lines = shown.map(({ code, message }) => `  - ${code}: ${printableLine(message)}`)
   const left = problems.length - shown.length
   const more = left > 0 ? [`  ${left} more; --findings shows them`] : []
   return ['', 'Between skills of the contract:', ...lines, ...more]

@@ -55,7 +55,7 @@ interface Standing {
   readonly locked?: Place
   readonly upstream?: Place
   readonly differences?: readonly string[]
-  readonly error?: SourceFailure
+  readonly problem?: SourceFailure
 }
 
 type Place = Pick<Revision, 'ref' | 'commit' | 'tag'>
@@ -68,7 +68,7 @@ async function standingOf(source: Source, entry: LockEntry | undefined, ask: Ask
     ...(entry !== undefined && { locked: placeOf(entry.revision) }),
     ...(differences.length > 0 && { differences }),
   }
-  if ('message' in found) return { ...told, state: 'failed', error: found }
+  if ('message' in found) return { ...told, state: 'failed', problem: found }
   return { ...told, state: stateOf(entry, differences, found), upstream: placeOf(found) }
 }
 
@@ -106,7 +106,7 @@ function linesOf(standing: Standing): string[] {
   return [...stateLines(standing), ...(text === undefined ? [] : [`  lock: ${text}`])]
 }
 
-function stateLines({ source, state, locked, upstream, differences = [], error }: Standing): string[] {
+function stateLines({ source, state, locked, upstream, differences = [], problem }: Standing): string[] {
   const more = differences.map((message) => `  ${printableLine(message)}`)
   switch (state) {
     case 'current':
@@ -125,7 +125,7 @@ function stateLines({ source, state, locked, upstream, differences = [], error }
     case 'extra':
       return [`${source}: is in the lock and not in the configuration; skillsyncd lock --prune removes it`]
     case 'failed':
-      return [`${source}: not known (${error?.code}): ${printableLine(error?.message ?? '')}`, ...more]
+      return [`${source}: not known (${problem?.code}): ${printableLine(problem?.message ?? '')}`, ...more]
     default:
       return state satisfies never
   }

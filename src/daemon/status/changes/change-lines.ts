@@ -20,7 +20,7 @@ export function linesOfChanges(groups: readonly ChangeGroup[]): string[] {
 }
 
 function reasonText({ reason }: NamedChange): string {
-  return reason === undefined ? '' : `: ${reason.rule}: ${reason.message}`
+  return reason === undefined ? '' : `: ${reason.code}: ${reason.message}`
 }
 
 /**

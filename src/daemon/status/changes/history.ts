@@ -118,7 +118,7 @@ function leftAs(
   const message = `served until generation ${generation}; in generation ${number} of ${createdAt} ${by}${why}`
   const place = `${source}/${path}`
   const fix = `skillsyncd ${change === 'renamed' ? `why ${shellWord(`${source}/${successor}`)}` : `diff ${generation} ${number}`}`
-  const code = change === 'renamed' ? 'skill-renamed' : (reason?.rule ?? 'skill-removed')
+  const code = change === 'renamed' ? 'skill-renamed' : (reason?.code ?? 'skill-removed')
   const found = { ...(commit !== undefined && { commit }), ...(successor !== undefined && { successor }) }
   const until = { generation, next: number, at: createdAt, ...found }
   const verdict = { state: 'withheld', ways: NO_WAYS, reasons: [{ code, place, message, fix }], until } as const

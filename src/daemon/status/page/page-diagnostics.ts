@@ -81,7 +81,7 @@ export function listedContractDiagnostics(
   const listed = new Set(all.map(({ source, skill }) => placeOf({ source, path: skill.path })))
   return problems
     .filter(({ skills }) => skills.every((skill) => listed.has(placeOf(skill))))
-    .map(({ code, message, skills }) => ({ code, message, mend: MISFIT_MENDS[code], skills }))
+    .map(({ code, message, skills }) => ({ code, message, fix: MISFIT_MENDS[code], skills }))
 }
 
 function placeOf({ source, path }: { readonly source: string; readonly path: string }): string {

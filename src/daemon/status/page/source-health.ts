@@ -42,7 +42,7 @@ export function healthOf(
     condition: condition && {
       code: condition.code,
       message: clean(withoutPath(condition.message, status.url)),
-      mend: condition.mend,
+      fix: condition.fix,
     },
     decisions: decisionTexts(status.decision, id).map(clean),
     tally: status.tally,

@@ -32,9 +32,9 @@ export function explainedCodes(): readonly ExplainedCode[] {
       return { code, kind: 'error of a command', meaning, effect: `The command ends with ${status}`, fix: AS_SAID }
     }),
     ...lintCodes().map((code) => {
-      const { severity, says, mend } = describeCode(code)
+      const { severity, says, fix } = describeCode(code)
       const effect = isSkillCode(code) ? STATES[code] : SEVERITIES[severity]
-      return { code, kind: 'finding in a skill', meaning: says, effect, fix: mend }
+      return { code, kind: 'finding in a skill', meaning: says, effect, fix }
     }),
     ...checksOf(MACHINE_CHECKS, 'check of doctor', 'skillsyncd doctor ends with 3 if it fails'),
     ...checksOf(STORE_FINDINGS, 'finding of verify', 'skillsyncd verify ends with 3 if it fails'),

@@ -135,7 +135,7 @@ export class ChannelKeeper implements AsyncDisposable {
     const said = redactor.clean(message)
     log.failure('warn', EVENT, { source: '', publication: this.#name, code, message: said }, said)
     const since = this.#condition?.since ?? clock.now().toISOString()
-    this.#condition = { code, message: said, mend: redactor.clean(channelMend(error)), since }
+    this.#condition = { code, message: said, fix: redactor.clean(channelMend(error)), since }
     this.#failures += 1
     // A key that cannot be read may be in the middle of a change.
     const isSoon = isPassing(code) || code === 'credentials-rejected'

@@ -16,6 +16,7 @@ import { readRows } from '../../../daemon/status/skill-rows.ts'
 import { byAge, isRecall } from '../../../sync/model/decisions/out-of-service.ts'
 import { isOwn } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { RecallRule } from '../../../sync/model/decisions/rules.ts'
+import { digestText } from '../../../sync/model/digest.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { ReachAnswer, RecallAnswer } from './recall-requests.ts'
@@ -84,9 +85,17 @@ async function recallAll(context: Context, config: ServedConfig, reason: string)
     return done
   })
   const locked = await lockedPlaces(config, ends)
-  if (context.json) printJson(context, { recalls: ends, ...(locked.length > 0 && { locked }) })
+  if (context.json) printJson(context, { recalls: ends.map(endJson), ...(locked.length > 0 && { locked }) })
   else printLines(context, [...ends.flatMap(recalledLines), ...locked.map(lockedLine)])
   return 0
+}
+
+function endJson({ recall: made, ...end }: RecallAnswer): object {
+  return { recall: withDigests(made), ...end }
+}
+
+function withDigests<Told extends { readonly contents: readonly string[] }>(told: Told): Told {
+  return { ...told, contents: told.contents.map(digestText) }
 }
 
 /** The recalled skills that the lock names. Their sources take nothing new until the lock lacks them. */
@@ -121,7 +130,7 @@ async function endRecalls(context: Context, config: ServedConfig): Promise<ExitS
     for (const id of context.operands) done.push(await ask(revokeRecallRequest, { id }))
     return done
   })
-  if (context.json) printJson(context, { recalls: ends })
+  if (context.json) printJson(context, { recalls: ends.map(endJson) })
   else
     printLines(
       context,
@@ -136,7 +145,12 @@ async function endRecalls(context: Context, config: ServedConfig): Promise<ExitS
 async function listRecalls(context: Context, config: ServedConfig): Promise<ExitStatus> {
   const rows = byAge(await readRecalls(config))
   if (context.json) {
-    const shown = rows.map((row) => ({ ...toldRecall(row), isOwn: isOwn(row), via: row.via, places: row.on.places }))
+    const shown = rows.map((row) => ({
+      ...withDigests(toldRecall(row)),
+      isOwn: isOwn(row),
+      via: row.via,
+      places: row.on.places,
+    }))
     printJson(context, { recalls: shown })
     return 0
   }

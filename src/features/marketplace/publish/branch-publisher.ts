@@ -223,15 +223,15 @@ export class BranchPublisher implements AsyncDisposable {
     const { code, message, retryAfterMs } = error
     if (retryAfterMs !== undefined) hosts.close(this.#host, retryAfterMs)
     const isOnce = isDry || !isKept
-    const mend = redactor.clean(publicationMend(error, !isOnce))
+    const fix = redactor.clean(publicationMend(error, !isOnce))
     // What is cut before it is cleaned may have the beginning of a secret.
     const said = printable(redactor.clean(message), MOST_SAID)
-    const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, mend } as const
+    const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, fix } as const
     if (isOnce) return end
     published.add(this.name, 'failed')
     log.failure('warn', EVENT, { source: '', publication: this.name, code, message: said }, said)
     const since = this.#failure?.condition.since ?? clock.now().toISOString()
-    this.#retry({ code, message: said, mend, since }, tree)
+    this.#retry({ code, message: said, fix, since }, tree)
     return end
   }
 

@@ -1,5 +1,6 @@
+import type { Diagnostic } from '../../../base/diagnostic.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import type { SkillDiagnostic } from '../../skill/skill-diagnostic.ts'
+import type { SkillCode } from '../../skill/skill-diagnostic.ts'
 import { comparePaths } from '../digest.ts'
 import type { ObjectId } from '../revision.ts'
 import { isInLists, isLockable } from '../skill.ts'
@@ -23,7 +24,7 @@ export interface SkillChange {
   readonly from?: SkillVersion
   readonly to?: SkillVersion
   /** The first reason why it is withheld, or an earlier version is kept. */
-  readonly reason?: Pick<SkillDiagnostic, 'rule' | 'message'>
+  readonly reason?: Diagnostic<SkillCode>
   /** True if the skill is in no list on a side. */
   readonly isUnlisted?: true
 }
@@ -64,7 +65,7 @@ function stateOf(skill: Skill): SkillState {
     description,
     ...(!isOut && { digest }),
     ...(kept !== undefined && { from: { commit: kept.commit } }),
-    ...((isOut || kept !== undefined) && reason && { reason: { rule: reason.rule, message: reason.message } }),
+    ...((isOut || kept !== undefined) && reason && { reason: { code: reason.rule, message: reason.message } }),
     ...(!isOut && !isInLists(skill) && { isUnlisted: true }),
   }
 }

@@ -42,11 +42,11 @@ export function findingProblem(
   path: string,
   { rule, path: at, message }: SkillDiagnostic,
 ): SkillProblem {
-  const { mend } = describeSkillCode(rule)
+  const described = describeSkillCode(rule)
   const fix =
     rule === 'content-mismatch'
       ? `skillsyncd mcp-source mirror ${shellWord(placeOf(source, path))} reads its files again`
-      : mend
+      : described.fix
   return { code: rule, place: placeOf(source, at), message, fix }
 }
 

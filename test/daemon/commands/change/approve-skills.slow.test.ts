@@ -130,7 +130,7 @@ test.each(['au/refunds', 'au/'])(
 
     expect([shown.status, late.status, approved.status]).toEqual([2, 1, 0])
     expect(shown.stdout).toMatch(
-      /^au\/refunds: 2 files, digest [0-9a-f]{64}\n {2}d\n {2}declares SKILL\.md: 42 bytes, sha256 [0-9a-f]{64}\n/,
+      /^au\/refunds: 2 files, digest sha256:[0-9a-f]{64}\n {2}d\n {2}declares SKILL\.md: 42 bytes, sha256 [0-9a-f]{64}\n/,
     )
     expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
     expect(shown.stderr).toBe(`skillsyncd: Nothing is approved without a yes or the id: ${approve}\n`)
@@ -284,7 +284,7 @@ test('mirror of a disabled skill says that it is disabled, and what to do', asyn
 
   expect(end.status).toBe(1)
   expect(JSON.parse(end.stdout).skills).toMatchObject([
-    { files: 0, error: { code: 'disabled', message: 'Cannot mirror "au/refunds": it is disabled; enable it first' } },
+    { files: 0, problem: { code: 'disabled', message: 'Cannot mirror "au/refunds": it is disabled; enable it first' } },
   ])
   expect(world.au.reads()).toEqual([])
 })

@@ -76,15 +76,13 @@ test('approve without an id shows what waits and its difference from what is ser
   expect(JSON.parse(json.stdout)).toMatchObject({
     source: 'team',
     waiting: { ref: 'refs/heads/main', commit, code: 'awaiting-approval', author: expect.any(String) },
-    changes: [
-      {
-        source: 'team',
-        skills: [
-          { path: 'alpha', change: 'changed', files: [{ path: 'SKILL.md', change: 'changed' }] },
-          { path: 'beta', change: 'added', files: [{ path: 'SKILL.md', change: 'added' }] },
-        ],
-      },
-    ],
+    difference: {
+      source: 'team',
+      skills: [
+        { path: 'alpha', change: 'changed', files: [{ path: 'SKILL.md', change: 'changed' }] },
+        { path: 'beta', change: 'added', files: [{ path: 'SKILL.md', change: 'added' }] },
+      ],
+    },
     approve: `skillsyncd approve team ${commit}`,
   })
   expect(status.sources[0]).toMatchObject({ condition: { code: 'awaiting-approval' }, decision: {} })

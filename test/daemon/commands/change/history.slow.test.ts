@@ -29,15 +29,17 @@ test('log tells what moved from generation to generation, and rollback goes back
       generation: 3,
       served: true,
       cause: { action: 'rollback', trigger: 'command' },
-      sources: [{ source: 'team', from: second, to: first, skills: [one('changed', 'alpha'), one('removed', 'beta')] }],
+      sources: [
+        { source: 'team', from: second, to: first, changes: [one('changed', 'alpha'), one('removed', 'beta')] },
+      ],
     },
     {
       generation: 2,
       served: false,
       cause: { action: 'update', source: 'team' },
-      sources: [{ source: 'team', from: first, to: second, skills: [one('added', 'beta'), one('changed', 'alpha')] }],
+      sources: [{ source: 'team', from: first, to: second, changes: [one('added', 'beta'), one('changed', 'alpha')] }],
     },
-    { generation: 1, sources: [{ source: 'team', to: first, skills: [one('added', 'alpha')] }] },
+    { generation: 1, sources: [{ source: 'team', to: first, changes: [one('added', 'alpha')] }] },
   ])
   expect(again.stdout).toContain('rolled-back')
   expect(JSON.parse(held.stdout)).toEqual({ sources: [{ source: 'team', decision: 'hold', commit: second }] })

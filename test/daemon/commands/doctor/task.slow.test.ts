@@ -47,14 +47,18 @@ test.each([[true], [false]])(
     const synced = JSON.parse((await home.command('sync', '--json')).stdout)
     const doctor = await home.command('doctor', '--json')
 
-    const [{ code, message, mend }] = synced.sources
+    const [
+      {
+        problem: { code, message, fix },
+      },
+    ] = synced.sources
     expect(doctor.status).toBe(3)
     expect(faultsIn(doctor.stdout)).toContainEqual({
       check: code,
       subject: 'vendor',
       verdict: 'fail',
       message,
-      fix: mend,
+      fix,
     })
     await home.configure({ vendor: [`url: ${git.serve('there', repository)}`, 'every: 1h'] })
     if (isRunning) await home.command('reload')
@@ -128,6 +132,6 @@ test('what needs a person by status is found, each by the code that status has',
   const [{ condition }] = JSON.parse(checked.stdout).sources
   expect(checked.status).toBe(3)
   expect(found).toContainEqual(
-    expect.objectContaining({ check: condition.code, subject: 'team', verdict: 'warn', fix: condition.mend }),
+    expect.objectContaining({ check: condition.code, subject: 'team', verdict: 'warn', fix: condition.fix }),
   )
 })

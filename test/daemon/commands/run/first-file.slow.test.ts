@@ -27,7 +27,7 @@ test('add writes the first configuration: it looks at each repository, and what 
     { id: 'team', url: world.url, ref: 'main', root: 'skills' },
   ])
   const sync = await world.home.command('sync', '--config', world.file, '--json')
-  expect(JSON.parse(sync.stdout).sources).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 2 } }])
+  expect(JSON.parse(sync.stdout).sources).toMatchObject([{ source: 'team', outcome: 'updated', tally: { seen: 2 } }])
 })
 
 test('a folder docs with Markdown files is proposed in the first file and later, also where skills are below it', async () => {

@@ -48,7 +48,7 @@ test('each skill that is out of service is named below the table, with the reaso
     { path: 'link', state: 'withheld', ways: NO_WAYS, reasons: about('link', 'stray-link', 'Remove the link') },
     { path: 'd', state: 'partly', ways: { ...NO_WAYS, tools: true }, reasons: about('d', 'name-clash', 'rename one') },
     { path: 'c', state: 'disabled', ways: NO_WAYS, reasons: about('c', 'disabled', 'skillsyncd enable team/c') },
-    { path: 'a', state: 'served', ways: NO_WAYS, reasons: about('a', 'kept-version', 'mend it') },
+    { path: 'a', state: 'served', ways: NO_WAYS, reasons: about('a', 'kept-version', 'fix it') },
     { path: 'e', state: 'served', ways: NO_WAYS, reasons: about('e', 'yaml-comment', 'quote the text') },
   ]
   const broken = source({ id: sourceId('team'), tally, verdicts })
@@ -64,11 +64,11 @@ test('each skill that is out of service is named below the table, with the reaso
     '  - disabled team/c: m',
     '    skillsyncd enable team/c',
     '  - served kept-version team/a: m',
-    '    mend it',
+    '    fix it',
   ])
 })
 
-test('what is wrong is told with its mend, once for each kind of it, in whole words', () => {
+test('what is wrong is told with its fix, once for each kind of it, in whole words', () => {
   const failing = (id: string): SourceStatus => source({ id: sourceId(id), condition: condition('dns-failed', id) })
   const held = source({ id: sourceId('held'), condition: condition('mass-deletion', 'held') })
 
@@ -135,7 +135,7 @@ test.each([
 })
 
 function condition(code: SyncErrorCode, about: string): NonNullable<SourceStatus['condition']> {
-  return { code, message: message(about), mend: mendOf({ code }) }
+  return { code, message: message(about), fix: mendOf({ code }) }
 }
 
 function message(about: string): string {

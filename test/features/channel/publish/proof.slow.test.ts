@@ -19,7 +19,7 @@ test('a proof of a hub is checked with the public key alone, and shows the skill
   expect(checked).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining(`signed by ${key}\n`) })
   expect(checked.stdout).toMatch(/^entry 1 of 1 of the log skills\.example\.com\/channel, of 20/)
   expect(checked.stdout).toContain(`source drafts: file://${join(home.path, 'drafts')}, `)
-  expect(checked.stdout).toMatch(/\nskill drafts\/tidy: tidy, served, digest [\da-f]{64}\n/)
+  expect(checked.stdout).toMatch(/\nskill drafts\/tidy: tidy, served, digest sha256:[\da-f]{64}\n/)
   expect(checked.stdout).not.toContain('write-letter')
   expect(checked.stdout).not.toContain('source more')
   expect(JSON.parse(json.stdout)).toMatchObject({

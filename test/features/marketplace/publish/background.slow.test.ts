@@ -128,7 +128,7 @@ test('a failure is reported with its first time and the next attempt, and its en
 
   expect(world.status()).toMatchObject({
     isCurrent: false,
-    condition: { code: 'source-unreachable', mend: expect.any(String), since: expect.any(String) },
+    condition: { code: 'source-unreachable', fix: expect.any(String), since: expect.any(String) },
     nextAttempt: expect.any(String),
   })
   world.server.fault = { kind: 'none' }

@@ -98,7 +98,7 @@ describe('a skill that is withheld', () => {
     message: 'The frontmatter has no description',
   } as const
   const broken = withheldSkill(skill, finding)
-  const reason = { rule: finding.rule, message: finding.message }
+  const reason = { code: finding.rule, message: finding.message }
 
   test('is not removed: the reason is told, and later that it is over', () => {
     expect(between([skill], [broken])).toEqual([
