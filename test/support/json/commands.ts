@@ -6,7 +6,7 @@ import { resolveRequest } from '../../../src/features/mcp-sources/addition-reque
 import { promoteRequest } from '../../../src/features/rings/ring-requests.ts'
 import { scanRequest } from '../../../src/features/scan/scan-request.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
-import { DECISIONS } from '../../../src/sync/model/decisions/decided.ts'
+import { DECIDED as HISTORY_ENTRY } from '../../../src/sync/model/decisions/decided.ts'
 import {
   Budget,
   CHECKS,
@@ -463,7 +463,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
     decisions: z
       .array(
         z.object({
-          decision: z.enum(DECISIONS),
+          decision: HISTORY_ENTRY.shape.decision,
           at: Time,
           by: z.enum(['person', 'scan', 'hub']),
           who: text.optional(),
