@@ -606,6 +606,7 @@ export const Generation = named('Generation', 'What was served between two chang
   generation: count,
   createdAt: Time.optional(),
   served: z.boolean(),
+  kept: z.boolean(),
   cause: z
     .object({
       action: z.enum(['update', 'rollback', 'withdraw', 'promote']),

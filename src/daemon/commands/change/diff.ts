@@ -242,7 +242,7 @@ export function changeJson({ from, to, files, ...rest }: SkillReview | DocsRevie
   }
 }
 
-function placeJson({ ref, commit, tag }: Revision): object {
+function placeJson({ ref, commit, tag }: RecordedRevision): object {
   return { ref, commit, tag }
 }
 
