@@ -41,9 +41,6 @@ import {
   yes,
 } from './values.ts'
 
-/** A skill that was served once. */
-const Left = z.object({ source: text, path: text, name: text, verdict: Verdict })
-
 const PACK_ENDS = z.array(
   z.object({
     id: text,
@@ -337,9 +334,10 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
   'list WORDS': z.object({
     skills: z.array(z.object({ id: text, name: text, source: text, places: texts.optional(), description: text })),
     omitted: count.optional(),
+    left: z.array(Skill).optional(),
   }),
-  show: z.union([Skill, Left]),
-  why: z.union([Provenance, Left, z.object({ problems: z.array(Problem) })]),
+  show: Skill,
+  why: z.union([Provenance, Skill, z.object({ problems: z.array(Problem) })]),
   sync: z.object({ sources: z.array(Pull), problems: z.array(Problem) }),
   lock: z.object({
     ...LOCK_FILE,

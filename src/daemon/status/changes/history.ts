@@ -4,6 +4,7 @@ import type { GenerationRecord, RecordedMove } from '../../../sync/model/changes
 import { CHANGE_KINDS, changeGroups } from '../../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, SkillChange } from '../../../sync/model/changes/skill-changes.ts'
 import type { DocsChange } from '../../../sync/model/changes/skill-review.ts'
+import { digestText } from '../../../sync/model/digest.ts'
 import type { GenerationCause } from '../../../sync/model/generation.ts'
 import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -124,5 +125,5 @@ function leftAs(
   const verdict = { state: 'withheld', ways: NO_WAYS, reasons: [{ code, place, message, fix }], until } as const
   const { commit: of = '', ref = '' } = was ?? {}
   const nothing = { uri: undefined, description: undefined, packs: [], size: 0, files: [] }
-  return { ...nothing, source, path, name, digest, verdict, commit: from.keptFrom ?? of, ref }
+  return { ...nothing, source, path, name, digest: digestText(digest), verdict, commit: from.keptFrom ?? of, ref }
 }
