@@ -36,10 +36,10 @@ test('without a configuration, and with an empty state folder, each command prin
     ['nothing'],
     ['list', '--nothing'],
   ]
-  for (const words of alone) await told(home, ...words)
+  for (const words of alone) await expectTold(home, ...words)
   await using repository = await Repository.create()
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
-  await told(home, 'add', repository.folder, '--id', 'team', '--offline')
+  await expectTold(home, 'add', repository.folder, '--id', 'team', '--offline')
 
   const empty = [
     ['status'],
@@ -57,11 +57,11 @@ test('without a configuration, and with an empty state folder, each command prin
     ['list', 'alpha'],
     ['list', '--prompt'],
   ]
-  for (const words of empty) await told(home, ...words)
-  await told(home, 'add', join(home.path, 'gone'))
-  await told(home, 'remove', 'team')
-  await told(home, 'add', 'https://git.example.com/more.git', '--id', 'more', '--offline')
-  await told(home, 'remove', 'more')
+  for (const words of empty) await expectTold(home, ...words)
+  await expectTold(home, 'add', join(home.path, 'gone'))
+  await expectTold(home, 'remove', 'team')
+  await expectTold(home, 'add', 'https://git.example.com/more.git', '--id', 'more', '--offline')
+  await expectTold(home, 'remove', 'more')
 })
 
 test('what is served, waits, is withheld, disabled or gone is printed as the schema has it', async () => {
@@ -83,8 +83,8 @@ test('what is served, waits, is withheld, disabled or gone is printed as the sch
   )
 
   const waiting = [['sync'], ['status'], ['approve', 'team'], ['lock'], ['doctor'], ['preview', 'team', '--waiting']]
-  for (const words of waiting) await told(home, ...words)
-  await told(home, 'approve', 'team', first)
+  for (const words of waiting) await expectTold(home, ...words)
+  await expectTold(home, 'approve', 'team', first)
   const served = [
     ['status'],
     ['status', '--check', 'team'],
@@ -108,7 +108,7 @@ test('what is served, waits, is withheld, disabled or gone is printed as the sch
     ['store', 'backup', join(home.path, 'backup')],
     ['store', 'restore', join(home.path, 'backup'), '--state', join(home.path, 'restored')],
   ]
-  for (const words of served) await told(home, ...words)
+  for (const words of served) await expectTold(home, ...words)
 
   const second = await repository.commit({
     'alpha/SKILL.md': null,
@@ -134,11 +134,11 @@ test('what is served, waits, is withheld, disabled or gone is printed as the sch
     ['release', 'team'],
     ['log'],
   ]
-  for (const words of moved) await told(home, ...words)
+  for (const words of moved) await expectTold(home, ...words)
   await home.configure({ team: [`url: ${world.git.serve('team', repository)}`, 'update: review'] }, ['lock: ignore'])
   const third = await repository.commit({ 'gamma/SKILL.md': skill('gamma', 'newer') })
   const decided = [['sync'], ['reject', 'team', third], ['rollback', 'team', first], ['status'], ['rollback', '1']]
-  for (const words of decided) await told(home, ...words)
+  for (const words of decided) await expectTold(home, ...words)
 })
 
 test('folders of agents, units and tokens are printed as the schema has it', async () => {
@@ -165,7 +165,7 @@ test('folders of agents, units and tokens are printed as the schema has it', asy
     ['hub', 'token', 'renew', 'ada', '--expires', '30d'],
     ['hub', 'token', 'revoke', 'ada'],
   ]
-  for (const words of calls) await told(home, ...words)
+  for (const words of calls) await expectTold(home, ...words)
 })
 
 test('rings, publications and enrollment are printed as the schema has it', async () => {
@@ -192,7 +192,7 @@ test('rings, publications and enrollment are printed as the schema has it', asyn
     ['hub', 'enroll', '--check', '--url', 'http://127.0.0.1:1'],
     ['hub', 'enroll', 'claude-code', '--write', '--dry-run', '--url', 'https://skills.example.com'],
   ]
-  for (const words of calls) await told(home, ...words)
+  for (const words of calls) await expectTold(home, ...words)
 })
 
 test('channels, proofs and recalls are printed as the schema has it', async () => {
@@ -211,10 +211,10 @@ test('channels, proofs and recalls are printed as the schema has it', async () =
     ['disable', '--followers'],
     ['status'],
   ]
-  for (const words of calls) await told(home, ...words)
+  for (const words of calls) await expectTold(home, ...words)
   const { recalls } = JSON.parse((await home.command('disable', '--followers', '--json')).stdout)
-  await told(home, 'disable', '--report', recalls[0].id)
-  await told(home, 'enable', recalls[0].id)
+  await expectTold(home, 'disable', '--report', recalls[0].id)
+  await expectTold(home, 'enable', recalls[0].id)
 })
 
 test('skills of another server, and those of an author, are printed as the schema has it', async () => {
@@ -239,9 +239,9 @@ test('skills of another server, and those of an author, are printed as the schem
     ['skill', 'validate', join(home.path, 'none')],
     ['skill', 'project', folder],
   ]
-  for (const words of calls) await told(home, ...words)
+  for (const words of calls) await expectTold(home, ...words)
   await home.approve('au/refunds')
-  await told(home, 'status')
+  await expectTold(home, 'status')
 })
 
 test('together these have every entry of the schema', () => {
@@ -251,7 +251,7 @@ test('together these have every entry of the schema', () => {
 })
 
 /** Runs a command line with `--json`, and compares what it prints with the schema. */
-async function told(home: Home, ...words: readonly string[]): Promise<void> {
+async function expectTold(home: Home, ...words: readonly string[]): Promise<void> {
   const args = [...words, '--json']
   const { stdout } = await home.command(...args)
   const entry = await expectOfSchema(args, stdout)
