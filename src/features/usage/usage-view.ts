@@ -18,6 +18,7 @@ export async function usageView(view: PageView, uses: PageUses): Promise<PageBod
   const unused = rows.filter(({ last, failures }) => last === undefined && failures === 0)
   return {
     title: 'Use',
+    place: 'usage',
     content: html`<h1>Use</h1>
       <p class="lead">
         How often clients were given a list that shows a skill, its instructions, and other files of it, and how often

@@ -1,21 +1,25 @@
+import { fewText } from '../../base/text/first-few.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Pack } from '../../sync/catalog/pack.ts'
+import { pathIdOf } from '../../sync/catalog/tool-catalog.ts'
+import { isProgram } from '../../sync/model/changes/skill-notes.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { lifecycleOf } from '../../sync/skill/lifecycle.ts'
-import { contentMoment, refText, shortCommit, sizeText } from './format.ts'
+import { contentMoment, pager } from './format.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { ContentMoment } from './page-data.ts'
-import { commitWordsFor, momentLookup } from './page-view.ts'
+import { momentLookup } from './page-view.ts'
 import type { PageView } from './page-view.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
 import { copyLink, placeText, placesIn } from './skill-copies.ts'
-import { emptyReasons } from './source-trouble.ts'
+import { emptyReasons } from './sources-view.ts'
 import { tagsIn } from './tags.ts'
 import { skillAddress } from './urls.ts'
 
@@ -24,88 +28,119 @@ export async function catalogView(view: PageView, name: string): Promise<PageBod
   const { catalog, params, up } = view
   const query = queryOf(params)
   const searching = query.text.trim() === '' ? undefined : view.search?.(query.text)
-  const [momentOf, result] = await Promise.all([momentLookup(view), searching])
+  const [momentOf, uses, result] = await Promise.all([momentLookup(view), useCounter(view), searching])
+  const packsOf = packsIn(catalog, view.packs)
   const found = searchPage(catalog, query, {
     hits: result?.kind === 'found' ? result.skills : undefined,
     changedMs: (skill) => Date.parse(momentOf(skill)?.at ?? '') || 0,
-    isInPack: packTest(query.pack, view),
+    usesOf: (skill) => uses?.(skill) ?? 0,
+    isInPack: ({ skill }) => query.pack === '' || packsOf(skill).includes(query.pack),
   })
+  const factsOf = (entry: CatalogSkill): Html => rowFacts(entry, { moment: momentOf(entry), uses, packsOf }, view)
   return {
     title: name,
     place: 'skills',
-    content: html`<h1>${isolateText(name)}</h1>
-      <p class="lead">
-        Every skill is pinned to a commit and has a digest. Clients connect to <code>${view.address}/mcp</code>;
-        <a href="${up}connect">here is how</a>. What agents list of them is their
-        <a href="${up}budget">context budget</a>${useLink(view)}.
-      </p>
-      ${findForm(view, query)}
+    query: query.text,
+    content: html`${filters(view, query, uses !== undefined)}
       <div id="found" data-live>
         <p id="count" class="quiet small">${countText(found, query, view)}</p>
         ${result === undefined || result.kind === 'found' ? EMPTY_HTML : EXACT_ONLY}
-        ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, momentOf, view)}
-        ${pagesOf(found, query, up)}
+        ${
+          found.skills.length === 0
+            ? nothingFound(view, query)
+            : html`<ul class="list">
+                ${found.skills.map((entry) => itemOf(entry, factsOf(entry), view))}
+              </ul>`
+        }
+        ${pager(found.page, found.pages, (page) => `${up}?${addressOf({ ...query, page })}`)}
       </div>`,
   }
 }
 
-function useLink({ host, isAdmitted, up }: PageView): Html {
-  if (!isAdmitted || host.uses === undefined) return EMPTY_HTML
-  return html`, and here is their <a href="${up}usage">use by clients</a>`
+/** Returns the number of uses of a skill at all of its places in the last days, for readers who may know it. */
+async function useCounter({
+  catalog,
+  host,
+  isAdmitted,
+}: PageView): Promise<((skill: CatalogSkill) => number) | undefined> {
+  const counted = isAdmitted ? await host.uses?.() : undefined
+  if (counted === undefined) return undefined
+  const usesAt = (place: CatalogSkill): number => {
+    const { loads, reads } = counted.skills.get(pathIdOf(place)) ?? { loads: 0, reads: 0 }
+    return loads + reads
+  }
+  return (skill) =>
+    placesIn(catalog)
+      .of(skill)
+      .reduce((sum, place) => sum + usesAt(place), 0)
 }
+
+type PacksOf = (skill: Skill) => readonly string[]
+
+/** Returns the packs of a skill, found once for a catalog and its packs. */
+function packsIn(catalog: Catalog, packs: readonly Pack[]): PacksOf {
+  const known = PACKS.get(catalog)
+  if (known?.packs.length === packs.length && packs.every((pack, at) => pack === known.packs[at])) return known.of
+  const ids = new Map<Skill, string[]>()
+  for (const pack of packs)
+    for (const skill of catalog.snapshots.flatMap((snapshot) => [...packedIn(snapshot, pack)]))
+      ids.set(skill, [...(ids.get(skill) ?? []), pack.id])
+  const of: PacksOf = (skill) => ids.get(skill) ?? []
+  PACKS.set(catalog, { packs, of })
+  return of
+}
+
+const PACKS = new WeakMap<Catalog, { readonly packs: readonly Pack[]; readonly of: PacksOf }>()
 
 const EXACT_ONLY = html`<p class="quiet small">The search index is not ready. These skills contain every word.</p>`
 
-/** Returns the test for the skills of a pack, or for all without one. A pack that does not exist has none. */
-function packTest(id: string, { catalog, packs }: PageView): (skill: CatalogSkill) => boolean {
-  if (id === '') return () => true
-  const pack = packs.find((one) => one.id === id)
-  if (pack === undefined) return () => false
-  const held = new Set(catalog.snapshots.flatMap((snapshot) => [...packedIn(snapshot, pack)]))
-  return ({ skill }) => held.has(skill)
-}
-
-const SORTS = [
-  ['', 'Best match'],
-  ['name', 'Name'],
-  ['changed', 'Last change'],
-] as const
-
-function findForm(view: PageView, { text, source, pack, tag, sort }: Query): Html {
-  const { packs, up } = view
-  const options = sourcesIn(view).map((id) => optionOf(id, id, id === source))
-  return html`<form class="find rows" role="search" action="${up}" method="get">
-    <div>
-      <label for="q">Search by name, path or description</label>
-      <input id="q" type="search" name="q" value="${text}" maxlength="200" autocomplete="off" spellcheck="false" />
-    </div>
-    <div>
-      <label for="source">Source</label>
-      <select id="source" name="source">
-        <option value="">All sources</option>
-        ${options}
-      </select>
-    </div>
+/** The filters and the order of the list, which belong to the form of the search. */
+function filters(view: PageView, { text, source, pack, tag, sort }: Query, isCounted: boolean): Html {
+  const orders = [
+    ['', text.trim() === '' ? 'Name' : 'Best match'],
+    ...(text.trim() === '' ? [] : [['name', 'Name'] as const]),
+    ...(isCounted ? [['uses', 'Most used'] as const] : []),
+    ['changed', 'Last change'],
+  ] as const
+  return html`<div class="filters">
+    ${choice(
+      'source',
+      'Source',
+      'All sources',
+      sourcesIn(view).map((id) => [id, id] as const),
+      source,
+    )}
     ${
-      packs.length === 0
+      view.packs.length === 0
         ? EMPTY_HTML
-        : html`<div>
-            <label for="pack">Pack</label>
-            <select id="pack" name="pack">
-              <option value="">All packs</option>
-              ${packs.map(({ id }) => optionOf(id, id, id === pack))}
-            </select>
-          </div>`
+        : choice(
+            'pack',
+            'Pack',
+            'All packs',
+            view.packs.map(({ id }) => [id, id] as const),
+            pack,
+          )
     }
     ${tagChoice(view, tag)}
-    <div>
-      <label for="sort">Sort by</label>
-      <select id="sort" name="sort">
-        ${SORTS.map(([value, words]) => optionOf(value, words, value === sort || (value === '' && sort === 'match')))}
-      </select>
-    </div>
-    <button>Search</button>
-  </form>`
+    <label for="sort">Sort by</label>
+    <select id="sort" name="sort" form="find" data-live>
+      ${orders.map(([value, words]) => optionOf(value, words, value === sort))}
+    </select>
+  </div>`
+}
+
+function choice(
+  id: string,
+  label: string,
+  all: string,
+  options: readonly (readonly [string, string])[],
+  chosen: string,
+): Html {
+  return html`<label for="${id}" class="heard">${label}</label>
+    <select id="${id}" name="${id}" form="find">
+      <option value="">${all}</option>
+      ${options.map(([value, text]) => optionOf(value, text, value === chosen))}
+    </select>`
 }
 
 /** The choice of a tag, where a listed skill has one. A chosen tag is a choice even if it is rarer than those offered. */
@@ -114,13 +149,13 @@ function tagChoice({ catalog }: PageView, chosen: string): Html {
   if (tags.offered.length === 0) return EMPTY_HTML
   const isRarer = tags.count(chosen) > 0 && !tags.offered.some(({ tag }) => tag === chosen)
   const choices = isRarer ? [{ tag: chosen, skills: tags.count(chosen) }, ...tags.offered] : tags.offered
-  return html`<div>
-    <label for="tag">Tag</label>
-    <select id="tag" name="tag">
-      <option value="">All tags</option>
-      ${choices.map(({ tag, skills }) => optionOf(tag, `${tag} (${skills})`, tag === chosen))}
-    </select>
-  </div>`
+  return choice(
+    'tag',
+    'Tag',
+    'All tags',
+    choices.map(({ tag, skills }) => [tag, `${tag} (${skills})`]),
+    chosen,
+  )
 }
 
 function optionOf(value: string, text: string, isSelected: boolean): Html {
@@ -133,11 +168,11 @@ function sourcesIn({ catalog, isWhole, host }: PageView): readonly SourceId[] {
 }
 
 function countText(found: SearchPage, { text, source, pack, tag }: Query, { catalog }: PageView): string {
-  const { total, places, page, pages } = found
-  const where = places > total ? ` in ${countOf(places, 'place')}` : ''
+  const { total, places } = found
+  const copies = places > total ? ` (${countOf(places - total, 'duplicate')})` : ''
   const isAll = text === '' && source === '' && pack === '' && tag === ''
-  const of = isAll ? ` of ${countOf(catalog.snapshots.length, 'source')}` : `, of ${placesIn(catalog).skills}`
-  return `${countOf(total, 'skill')}${where}${of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
+  const of = isAll ? '' : `, of ${placesIn(catalog).skills}`
+  return `${countOf(total, 'skill')}${copies}${of}`
 }
 
 function nothingFound(view: PageView, { text, source, pack, tag }: Query): Html {
@@ -161,38 +196,38 @@ function nothingOf(source: string, view: PageView): Html {
   return html`<p>No skill of ${isolateText(source)} is in the list. ${why}${all}</p>`
 }
 
-type MomentOf = Awaited<ReturnType<typeof momentLookup>>
-
-function listOf(skills: readonly CatalogSkill[], momentOf: MomentOf, view: PageView): Html {
-  const { catalog } = view
-  const snapshots = new Map(catalog.snapshots.map((snapshot) => [snapshot.source, snapshot]))
-  return html`<ul class="list">
-    ${skills.map((skill) => itemOf(skill, { snapshot: snapshots.get(skill.source), moment: momentOf(skill) }, view))}
-  </ul>`
-}
-
-interface ItemFacts {
-  readonly snapshot: Snapshot | undefined
+interface RowGround {
   readonly moment: ContentMoment | undefined
+  readonly uses: ((skill: CatalogSkill) => number) | undefined
+  readonly packsOf: PacksOf
 }
 
-function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, view: PageView): Html {
-  const { catalog, host, up } = view
-  const { name, description, source, skill } = entry
+function itemOf(entry: CatalogSkill, facts: Html, { catalog, up }: PageView): Html {
+  const { name, description } = entry
   return html`<li>
     <h2><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></h2>
     <p class="clamp">${isolateText(description)}</p>
-    <div class="facts">
-      <span>${isNameShared(entry, catalog) ? isolateText(placeText(entry)) : source}</span>
-      ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, host.now())}</span>`}
-      ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot, view)}</span>`}
-      <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
-      ${lifecycleOf(skill).deprecated === undefined ? EMPTY_HTML : html`<span class="warn">deprecated</span>`}
-      ${skill.kept === undefined ? EMPTY_HTML : html`<span class="warn">earlier version</span>`}
-      ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
-    </div>
+    <div class="facts">${facts}</div>
     ${placesOf(entry, catalog, up)}
   </li>`
+}
+
+/** The facts in which skills differ. A skill that came with its source did not change since. */
+function rowFacts(entry: CatalogSkill, { moment, uses, packsOf }: RowGround, { catalog, host }: PageView): Html {
+  const { skill, source, signers } = entry
+  const isNews = moment !== undefined && moment.change !== 'unknown' && moment.isFirst !== true
+  const used = uses?.(entry) ?? 0
+  const packs = packsOf(skill)
+  const programs = skill.files.filter((file) => isProgram(file, skill)).length
+  return html`<span>${isNameShared(entry, catalog) ? isolateText(placeText(entry)) : source}</span>
+    ${isNews ? html`<span>${contentMoment(moment, host.now())}</span>` : EMPTY_HTML}
+    ${used === 0 ? EMPTY_HTML : html`<span>${countOf(used, 'use')} in 30 days</span>`}
+    ${programs === 0 ? EMPTY_HTML : html`<span>${countOf(programs, 'program')}</span>`}
+    ${signers === undefined ? EMPTY_HTML : html`<span class="good">signed</span>`}
+    ${packs.length === 0 ? EMPTY_HTML : html`<span>${packs.length === 1 ? 'pack' : 'packs'} ${fewText(packs, 3, String)}</span>`}
+    ${lifecycleOf(skill).deprecated === undefined ? EMPTY_HTML : html`<span class="warn">deprecated</span>`}
+    ${skill.kept === undefined ? EMPTY_HTML : html`<span class="warn">earlier version</span>`}
+    ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}`
 }
 
 /** True if listed skills with other content have this name: only the path tells them apart. */
@@ -214,13 +249,6 @@ function namesIn(catalog: Catalog): ReadonlyMap<string, number> {
 
 const NAMES = new WeakMap<Catalog, ReadonlyMap<string, number>>()
 
-function commitText(snapshot: Snapshot, view: PageView): Html {
-  const { ref, commit } = snapshot.revision
-  const author = commitWordsFor(snapshot, view)?.author ?? ''
-  const by = author === '' ? EMPTY_HTML : html` by ${isolateText(author)}`
-  return html`${isolateText(refText(ref))} at ${shortCommit(commit)}${by}`
-}
-
 /** Links to the other places of a skill with several places. */
 function placesOf(entry: CatalogSkill, catalog: Catalog, up: string): Html {
   const places = placesIn(catalog).of(entry)
@@ -229,23 +257,12 @@ function placesOf(entry: CatalogSkill, catalog: Catalog, up: string): Html {
   const left = others.length - MOST_PLACES
   const links = others.slice(0, MOST_PLACES).map((place) => html`<span>${copyLink(place, up)}</span> `)
   return html`<div class="facts">
-    <span>In ${places.length} places, also</span>
+    <span>Also in</span>
     ${links}${left > 0 ? html`<a href="${up}${skillAddress(entry)}#places">${left} more</a>` : EMPTY_HTML}
   </div>`
 }
 
 const MOST_PLACES = 4
-
-function pagesOf({ page, pages }: SearchPage, query: Query, up: string): Html {
-  if (pages === 1) return EMPTY_HTML
-  const to = (number: number, text: string, rel: string): Html =>
-    number < 1 || number > pages
-      ? html`<span></span>`
-      : html`<a href="${up}?${addressOf({ ...query, page: number })}" rel="${rel}">${text}</a>`
-  return html`<nav class="pages" aria-label="Pages">
-    ${to(page - 1, '← Previous', 'prev')} ${to(page + 1, 'Next →', 'next')}
-  </nav>`
-}
 
 function addressOf({ text, source, pack, tag, sort, page }: Query): string {
   return new URLSearchParams({

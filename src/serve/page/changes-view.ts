@@ -2,11 +2,12 @@ import { countOf } from '../../base/text/plural.ts'
 import { changeWord } from '../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, ChangeKind, NamedChange } from '../../sync/model/changes/skill-changes.ts'
 import type { DocsReview, FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
-import { minute, minuteText, shortCommit } from './format.ts'
+import { minute, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
-import type { PageGeneration, PageMove, SourceChange } from './page-data.ts'
+import type { PageDecision, PageGeneration, PageMove, SourceChange } from './page-data.ts'
+import { messageOf } from './page-view.ts'
 import type { PageView } from './page-view.ts'
 import { skillAddress } from './urls.ts'
 
@@ -24,8 +25,8 @@ function numbersIn(params: URLSearchParams): { readonly from?: number; readonly 
 async function historyView(view: PageView): Promise<PageBody> {
   const moments = await view.host.history()
   const intro = html`<h1>Changes</h1>
-    <p class="lead">
-      Each change of the served skills is a new generation. Compare any two that the hub still stores.
+    <p class="quiet">
+      Each change of the served skills is a new generation. <a href="${view.up}changes.atom">Feed (Atom)</a>
     </p>`
   const content =
     moments === undefined
@@ -33,62 +34,72 @@ async function historyView(view: PageView): Promise<PageBody> {
           <p class="note">The generations cannot be read at the moment. Reload this page to try again.</p>`
       : html`${intro}
           <div id="changes" data-live>
-            ${moments.length > 1 ? compareForm(moments, view) : EMPTY_HTML}
-            ${moments.length === 0 ? NOTHING_SERVED : generationList(moments, view)}
+            ${moments.length === 0 ? NOTHING_SERVED : EMPTY_HTML}
+            <ol class="list">
+              ${historyItems(moments, view)}
+            </ol>
+            ${moments[1] === undefined ? EMPTY_HTML : compareForm(moments[0]?.generation ?? 0, view.up)}
           </div>`
-  return { title: 'Changes', place: 'changes', content }
+  const head = html`<link rel="alternate" type="application/atom+xml" title="Changes" href="${view.up}changes.atom" />`
+  return { title: 'Changes', place: 'changes', content, head }
 }
 
 const NOTHING_SERVED = html`<p>Nothing has been served yet. The first pull that succeeds makes generation 1.</p>`
 
-function generationList(moments: readonly PageGeneration[], view: PageView): Html {
-  return html`<ol class="list">
-    ${moments.map((moment) => momentItem(moment, view))}
-  </ol>`
+/** The generations, and between them the decisions, by their times. */
+function historyItems(moments: readonly PageGeneration[], view: PageView): Html[] {
+  const placeOf = ({ at }: PageDecision): number => {
+    const index = moments.findIndex(({ createdAt }) => createdAt !== undefined && createdAt <= at)
+    return index === -1 ? moments.length : index
+  }
+  const by = Map.groupBy(view.host.decisions(), placeOf)
+  const decisionsAt = (index: number): Html[] => (by.get(index) ?? []).map((one) => decisionItem(one, view))
+  const items = moments.flatMap((moment, index) => [
+    ...decisionsAt(index),
+    momentItem(moment, moments[index + 1]?.generation ?? 0, view),
+  ])
+  return [...items, ...decisionsAt(moments.length)]
 }
 
-function compareForm(moments: readonly PageGeneration[], { up }: PageView): Html {
-  const options = (chosen: number | undefined): Html[] =>
-    moments.map(
-      ({ generation, createdAt }) =>
-        html`<option value="${generation}" ${generation === chosen ? html` selected` : EMPTY_HTML}>
-          ${generationText(generation, createdAt)}
-        </option>`,
-    )
-  return html`<form class="find two" action="${up}changes" method="get" aria-label="Compare two generations">
-    <div>
-      <label for="from">From</label
-      ><select id="from" name="from">
-        ${options(moments[1]?.generation)}
-      </select>
-    </div>
-    <div>
-      <label for="to">To</label
-      ><select id="to" name="to">
-        ${options(moments[0]?.generation)}
-      </select>
-    </div>
+export function decisionItem({ at, text }: PageDecision, view: PageView): Html {
+  return html`<li>
+    <span class="tag quiet">decision</span> <bdi>${messageOf(text, view)}</bdi>
+    <span class="quiet small">${minute(at)}</span>
+  </li>`
+}
+
+function compareForm(latest: number, up: string): Html {
+  return html`<form class="filters" action="${up}changes" method="get" aria-label="Compare two generations">
+    <label for="from">Compare generation</label>
+    <input id="from" type="number" name="from" min="0" max="${latest}" value="${latest - 1}" required />
+    <label for="to">with</label>
+    <input id="to" type="number" name="to" min="1" max="${latest}" value="${latest}" required />
     <button>Compare</button>
   </form>`
 }
 
-/** An option of a select holds no elements. */
-function generationText(generation: number, createdAt: string | undefined): string {
-  return createdAt === undefined ? `Generation ${generation}` : `Generation ${generation}, ${minuteText(createdAt)}`
-}
-
-function momentItem({ generation, createdAt, isServed, cause, moves }: PageGeneration, { up }: PageView): Html {
-  const before = generation - 1
+/** `before`: the number of the generation before it; 0 if there is none. */
+function momentItem(moment: PageGeneration, before: number, { up }: PageView): Html {
+  const { generation, createdAt, isServed, cause, moves } = moment
   return html`<li>
-    <h2>
-      ${moves === undefined || moves.length === 0 ? html`Generation ${generation}` : html`<a href="${up}changes?from=${before}&to=${generation}">Generation ${generation}</a>`}
-      ${isServed ? html`<span class="tag good">served</span>` : EMPTY_HTML}
-    </h2>
-    <div class="facts"><span>${minute(createdAt)}</span><span>${cause}</span></div>
-    ${moves === undefined ? html`<p class="quiet">The generation before it is no longer stored.</p>` : EMPTY_HTML}
-    ${moves?.map((move) => html`<p>${moveText(move)}</p>`)}
+    <h2>Generation ${generation} ${isServed ? html`<span class="tag good">served</span>` : EMPTY_HTML}</h2>
+    <div class="facts">
+      <span>${minute(createdAt)}</span><span>${cause}</span>
+      ${moves === undefined || moves.length === 0 ? EMPTY_HTML : html`<a href="${up}changes?from=${before}&to=${generation}">Compare with ${before === 0 ? 'nothing' : `generation ${before}`}</a>`}
+    </div>
+    ${movesOf(moment)}
   </li>`
 }
+
+/** Renders what a generation changed, with the names of skills. */
+export function movesOf({ moves }: Pick<PageGeneration, 'moves'>): Html {
+  if (moves === undefined) return html`<p class="quiet">The generation before it is no longer stored.</p>`
+  const left = moves.length - MOST_MOVES
+  return html`${moves.slice(0, MOST_MOVES).map((move) => html`<p>${moveText(move)}</p>`)}
+  ${left > 0 ? html`<p class="quiet">and ${countOf(left, 'more source')}</p>` : EMPTY_HTML}`
+}
+
+const MOST_MOVES = 20
 
 function moveText({ source, from, to, changes }: PageMove): Html {
   return html`<strong>${source}</strong>

@@ -5,17 +5,18 @@ import type { PageBody } from './layout.ts'
 import type { PageView } from './page-view.ts'
 import { snippet } from './snippet.ts'
 
-/** Renders the setup of clients for this server, ready to copy. */
+/** Renders the setup of clients for this server, ready to copy: one way for each, folders first. */
 export function connectView(view: PageView): PageBody {
   const { address, hasInstaller, host, packs } = view
   const { isTokenRequired } = host
+  const sections = host.sections?.map((section) => section(view)) ?? []
+  const others = new Set(sections.flatMap(({ clients }) => clients))
+  const ways = clientWays(address, isTokenRequired).filter(({ client }) => !others.has(client))
   return {
     title: 'Connect',
     place: 'connect',
     content: html`<h1>Connect</h1>
-      <p class="lead">An MCP client needs one address. It serves every revision of the protocol.</p>
-      ${snippet('Address', `${address}/mcp`, 'the address')}
-      ${packs.length === 0 ? EMPTY_HTML : packList(packs, address)}
+      <p class="lead">Give each agent the skills in one way. With two it shows every skill twice.</p>
       ${
         isTokenRequired
           ? html`<p class="note">
@@ -24,18 +25,38 @@ export function connectView(view: PageView): PageBody {
             </p>`
           : EMPTY_HTML
       }
-      <h2>MCP clients</h2>
-      <div class="ways">${clientWays(address, isTokenRequired).map((way) => wayCard(way, 'MCP'))}</div>
-      ${host.sections?.map((section) => section(view)) ?? []}
-      <h2>Without MCP</h2>
-      ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub serves no files for installers.</p>`}
-      <h2>On this machine</h2>
+      <h2>Folders of agents</h2>
       <p>
-        A client on this machine can start the program <code>skillsyncd mcp</code>, which also gives it the paths of
-        files.
+        On a machine with skillsyncd, its daemon keeps the folder of an agent current. The names of the agents are
+        ${FOLDERS.map((name) => html`<code>${name}</code> `)}.
       </p>
-      ${snippet('Settings of the client', JSON.stringify({ mcpServers: { skills: { command: 'skillsyncd', args: ['mcp'] } } }, undefined, 2), 'the settings')}`,
+      ${snippet('Shell', 'skillsyncd link claude-code', 'the command that links the skills')}
+      <p>
+        On another machine than the hub, the configuration there names the hub. It may put scripts into the folders.
+      </p>
+      ${snippet('~/.config/skillsyncd/skillsyncd.yaml', sourceYaml(`${address}/mcp`, isTokenRequired), 'the source')}
+      ${sections.map(({ content }) => content)}
+      <h2>MCP</h2>
+      <p>For the other clients. One address serves every revision of the protocol.</p>
+      ${snippet('Address', `${address}/mcp`, 'the address')}
+      ${packs.length === 0 ? EMPTY_HTML : packList(packs, address)}
+      <div class="ways">${ways.map((way) => wayCard(way, 'MCP'))}</div>
+      <p>
+        A client on the machine of the hub can start the program <code>skillsyncd mcp</code>, which also gives it the
+        paths of files.
+      </p>
+      ${snippet('Settings of the client', JSON.stringify({ mcpServers: { skills: { command: 'skillsyncd', args: ['mcp'] } } }, undefined, 2), 'the settings')}
+      <h2>Installers</h2>
+      ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub serves no files for installers.</p>`}`,
   }
+}
+
+/** The agents whose folders `skillsyncd link` fills, as it names them. */
+const FOLDERS = 'claude-code codex copilot vscode cursor gemini-cli opencode windsurf antigravity agents'.split(' ')
+
+function sourceYaml(url: string, isTokenRequired: boolean): string {
+  const auth = isTokenRequired ? `\n    auth: { token: { env: ${TOKEN} } }` : ''
+  return `sources:\n  - id: hub\n    mcp: ${url}${auth}\n    approval: none\n    folders: true\nlinks: [claude-code]`
 }
 
 /** A pack costs a client fewer tokens, and is served like everything else. */

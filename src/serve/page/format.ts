@@ -10,6 +10,16 @@ export function sizeText(bytes: number): string {
   return bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }
 
+/** Renders the way to the other pages of a list. Empty if there is one alone. */
+export function pager(page: number, pages: number, addressOf: (page: number) => string): Html {
+  if (pages === 1) return EMPTY_HTML
+  return html`<nav class="pages" aria-label="Pages">
+    ${page > 1 ? html`<a href="${addressOf(page - 1)}" rel="prev">← Previous</a>` : html`<span></span>`}
+    <span class="quiet small">Page ${page} of ${pages}</span>
+    ${page < pages ? html`<a href="${addressOf(page + 1)}" rel="next">Next →</a>` : html`<span></span>`}
+  </nav>`
+}
+
 /** Renders a time as its distance from now. */
 export function ago(at: string | undefined, now: Date): Html {
   if (at === undefined) return html`never`
@@ -30,14 +40,9 @@ const UNITS = [
   { from: 60, of: 60, unit: 'min' },
 ]
 
-/** Formats a time as day and minute, UTC. */
-export function minuteText(at: string): string {
-  return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
-}
-
 /** Renders a time as day and minute, UTC. */
 export function minute(at: string | undefined): Html | undefined {
-  return at === undefined ? undefined : html`<time datetime="${at}">${minuteText(at)}</time>`
+  return at === undefined ? undefined : html`<time datetime="${at}">${at.slice(0, 10)} ${at.slice(11, 16)} UTC</time>`
 }
 
 /** Renders the last change of a skill's content, with the author of the commit that brought it. */
@@ -47,7 +52,8 @@ export function contentMoment({ at, change, commit }: ContentMoment, now: Date):
   return html`${CHANGES[change]} ${ago(at, now)}${by}`
 }
 
-const CHANGES: Readonly<Record<ContentMoment['change'], string>> = {
+/** The change as a verb, before its time. */
+export const CHANGES: Readonly<Record<ContentMoment['change'], string>> = {
   added: 'added',
   changed: 'changed',
   approved: 'approved',

@@ -47,6 +47,13 @@ export function visibleText(text: string): string {
   )
 }
 
+/** Names hidden characters in brackets, for a text that is not HTML. */
+export function plainText(text: string): string {
+  return splitAtHidden(text)
+    .map((part) => ('text' in part ? part.text : `[${part.names}]`))
+    .join('')
+}
+
 export function escapedText(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
 }

@@ -20,9 +20,13 @@ export interface PageBody {
   readonly content: Html
   /** The menu entry of the page. */
   readonly place?: PageLink
+  /** The search that the page shows the results of. Only the list of skills has one; the name of the hub is its heading. */
+  readonly query?: string
+  /** Further elements of the head. */
+  readonly head?: Html
 }
 
-export type PageLink = 'skills' | 'sources' | 'changes' | 'problems' | 'connect'
+export type PageLink = 'skills' | 'sources' | 'changes' | 'problems' | 'usage' | 'budget' | 'connect'
 
 /** The parts that every page has. */
 export interface Frame {
@@ -44,19 +48,22 @@ interface WholeFrame {
   readonly problems: number
   /** The number of sources that need a person. */
   readonly sources: number
-  /** Names those sources. */
+  /** Names what needs a person. */
   readonly banner: Html
+  readonly hasUses: boolean
 }
 
-export function renderPage({ title, content, place }: PageBody, frame: Frame): string {
+export function renderPage({ title, content, place, query, head }: PageBody, frame: Frame): string {
   const { name, up, whole, mark, reader } = frame
+  const home = html`<a class="name" href="${up}">${isolateText(name)}</a>`
   return documentOf({
     title: title === name ? name : `${title} · ${name}`,
+    ...(head !== undefined && { head }),
     attributes: ` data-root="${up}" data-catalog="${mark}" data-live`,
     body: html`<a class="skip" href="#main">Skip to the content</a>
       <header>
         <div class="bar">
-          <a class="name" href="${up}">${isolateText(name)}</a>
+          ${query === undefined ? home : html`<h1>${home}</h1>`} ${searchForm(query ?? '', up)}
           <nav aria-label="Main">
             <ul>
               ${menu(place, frame)}
@@ -84,23 +91,44 @@ export function renderPage({ title, content, place }: PageBody, frame: Frame): s
   })
 }
 
+/** The filters of the list belong to it too. */
+function searchForm(query: string, up: string): Html {
+  return html`<form id="find" role="search" action="${up}" method="get">
+    <label class="heard" for="q">Search by name, path or description</label>
+    <input
+      id="q"
+      type="search"
+      name="q"
+      value="${query}"
+      placeholder="Search skills"
+      maxlength="200"
+      autocomplete="off"
+      spellcheck="false"
+    />
+    <button>Search</button>
+  </form>`
+}
+
 const MENU: readonly (readonly [PageLink, string, string])[] = [
   ['skills', '', 'Skills'],
   ['sources', 'sources', 'Sources'],
   ['changes', 'changes', 'Changes'],
   ['problems', 'problems', 'Problems'],
+  ['usage', 'usage', 'Use'],
+  ['budget', 'budget', 'Budget'],
   ['connect', 'connect', 'Connect'],
 ]
 
 /** The menu for a reader of a part of the catalog. */
-const OF_PARTS: ReadonlySet<PageLink> = new Set(['skills', 'connect'])
+const OF_PARTS: ReadonlySet<PageLink> = new Set(['skills', 'budget', 'connect'])
 
 function menu(place: PageLink | undefined, { up, whole }: Frame): Html[] {
   const counts = new Map<PageLink, number | undefined>([
     ['sources', whole?.sources],
     ['problems', whole?.problems],
   ])
-  return MENU.filter(([of]) => whole !== undefined || OF_PARTS.has(of)).map(([of, address, text]) => {
+  const isShown = (of: PageLink): boolean => OF_PARTS.has(of) || (of === 'usage' ? whole?.hasUses === true : !!whole)
+  return MENU.filter(([of]) => isShown(of)).map(([of, address, text]) => {
     const current = of === place ? html` aria-current="page"` : EMPTY_HTML
     const count = counts.has(of) ? countIn(`${of}-count`, counts.get(of) ?? 0) : EMPTY_HTML
     return html`<li><a href="${up}${address}" ${current}>${text}${count}</a></li>`

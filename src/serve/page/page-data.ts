@@ -32,6 +32,8 @@ export interface PageHost {
   readonly misfits: () => readonly MisfitDiagnostic[]
   /** The limits of packs for their listing in an agent. */
   readonly packBudgets: PackBudgetLimits
+  /** The latest decisions, or those about one skill, newest first. They name people. */
+  readonly decisions: (about?: { readonly source: string; readonly path: string }) => readonly PageDecision[]
   /** The stored generations, newest first. `undefined` if they cannot be read now. */
   readonly history: () => Promise<readonly PageGeneration[] | undefined>
   /**
@@ -160,16 +162,29 @@ export interface ContentMoment {
   readonly generation: number
   /** `unknown`: no earlier generation is kept, so the skill may have its content for longer. */
   readonly change: 'added' | 'changed' | 'approved' | 'unknown'
+  /** True if it was there when its source came. */
+  readonly isFirst?: true
   /**
    * The commit with which the content came, if the hub had the source before. Earlier commits, which the hub never had,
    * may have changed the skill.
    */
   readonly commit?: CommitWords & { readonly id: string }
+  /** The changes before, newest first. */
+  readonly earlier?: readonly ContentMoment[]
 }
 
 /** The key of a skill's `ContentMoment`. */
 export function momentKeyOf({ source, skill }: Pick<CatalogSkill, 'source' | 'skill'>): string {
   return `${source}/${skill.path}`
+}
+
+/** One decision of a person, a scan or a followed hub. */
+export interface PageDecision {
+  /** ISO 8601, UTC. */
+  readonly at: string
+  /** Stays the same. */
+  readonly id: string
+  readonly text: string
 }
 
 /** One generation. */

@@ -1,12 +1,10 @@
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SearchResult } from '../mcp/core/finder.ts'
-import type { CommitWords } from './format.ts'
-import { commitWords } from './format.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
+import { messageHtml } from './message.ts'
 import type { ContentMoment, PageHost } from './page-data.ts'
 import { momentKeyOf } from './page-data.ts'
 
@@ -37,15 +35,15 @@ export interface PageView {
   readonly params: URLSearchParams
 }
 
-/** Renders the part of a feature in the page with the setup of clients. */
-export type FeatureSection = (view: PageView) => Html
+/** Renders the part of a feature in the page with the setup of clients, and names the clients that it is for. */
+export type FeatureSection = (view: PageView) => { readonly content: Html; readonly clients: readonly string[] }
 
 /** Renders a page of a feature; `undefined` if it does not exist for the reader. */
 export type FeaturePage = (view: PageView) => Promise<PageBody | undefined>
 
 /**
- * Returns a function that gives the last change of a skill. A reader of some packs gets no commits: a message can name
- * skills outside of them.
+ * Returns a function that gives the last change of a skill. A reader of some packs gets no commits, whose message can name
+ * skills outside of them, and no earlier change.
  */
 export async function momentLookup({
   host,
@@ -54,13 +52,13 @@ export async function momentLookup({
   const moments = await host.lastChanges()
   return (skill) => {
     const moment = moments.get(momentKeyOf(skill))
-    if (isWhole || moment?.commit === undefined) return moment
-    const { commit: _commit, ...rest } = moment
+    if (isWhole || moment === undefined) return moment
+    const { commit: _commit, earlier: _earlier, ...rest } = moment
     return rest
   }
 }
 
-/** Returns the message and author of the commit of a source. A reader of some packs gets none. */
-export function commitWordsFor(snapshot: Snapshot, { isWhole }: PageView): CommitWords | undefined {
-  return isWhole ? commitWords(snapshot) : undefined
+/** Renders a message of the hub without its secrets. */
+export function messageOf(text: string, { host }: Pick<PageView, 'host'>): Html {
+  return messageHtml(host.clean(text), new Set(host.sources().map(({ id }) => id)))
 }

@@ -7,6 +7,7 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { PendingChange, PendingContent, PendingRevision, SourceHealth } from './page-data.ts'
+import { messageOf } from './page-view.ts'
 import type { PageView } from './page-view.ts'
 import { snippet } from './snippet.ts'
 
@@ -34,9 +35,9 @@ export async function pendingView(view: PageView, id: string): Promise<PageBody>
   }
 }
 
-function conditionNote({ condition }: SourceHealth, { host }: PageView): Html {
+function conditionNote({ condition }: SourceHealth, view: PageView): Html {
   if (condition === undefined) return EMPTY_HTML
-  return html`<p class="note"><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>`
+  return html`<p class="note"><strong>${condition.code}</strong> ${messageOf(condition.message, view)}</p>`
 }
 
 /** The page is public, but the operator has not published this revision. */
@@ -54,9 +55,10 @@ function pendingContent({ source, id, ref, content }: PendingRevision, { lock }:
       <dd class="mono">${id}</dd>
       ${content === 'fetching' || 'error' in content ? EMPTY_HTML : commitTerms(content.words)}
     </dl>
-    ${lock?.isFollowed === true ? lockCommand(source) : decisionCommands(source, id)}
     <h2>Changes from what is served</h2>
-    <div id="pending" data-live>${changesIn(content)}</div>`
+    <div id="pending" data-live>${changesIn(content)}</div>
+    <h2>Decide</h2>
+    ${lock?.isFollowed === true ? lockCommand(source) : decisionCommands(source, id)}`
 }
 
 function decisionCommands(source: string, id: string): Html {
@@ -89,8 +91,21 @@ function changesIn(content: PendingRevision['content']): Html {
     return html`<p class="note bad">The changes cannot be shown. ${visible(content.error)}</p>
       <p class="quiet">The hub tries again after a minute.</p>`
   const { change, isWithoutText } = content
-  return html`${isWithoutText ? withoutText(change.source) : EMPTY_HTML} ${sourceSection(change, noLink)}
-  ${othersIn(change)}`
+  return html`${isWithoutText ? withoutText(change.source) : EMPTY_HTML} ${programsIn(change)}
+  ${sourceSection(change, noLink)} ${othersIn(change)}`
+}
+
+/** Names what an agent may run after the approval, and not now. */
+function programsIn({ skills }: PendingChange): Html {
+  const programs = skills.flatMap(({ path, files }) =>
+    files.flatMap((file) =>
+      file.isProgram && file.change !== 'removed' ? [`${path}/${file.path} (${file.change})`] : [],
+    ),
+  )
+  if (programs.length === 0) return EMPTY_HTML
+  return html`<p class="note bad">
+    <strong>${countOf(programs.length, 'program')}</strong> ${isolateText(fewText(programs, 10))}
+  </p>`
 }
 
 function withoutText(source: string): Html {

@@ -3,10 +3,12 @@ import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { surveyProblems } from '../../sync/model/verdict/skill-problems.ts'
 import { stateText } from '../../sync/model/verdict/verdict.ts'
+import { pager } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { MisfitDiagnostic, PathProblems, SourceHealth } from './page-data.ts'
+import { messageOf } from './page-view.ts'
 import type { PageView } from './page-view.ts'
 import { actionOf, countText, entriesIn } from './problem-entries.ts'
 import type { ProblemAction, ProblemEntry } from './problem-entries.ts'
@@ -32,18 +34,9 @@ export function problemsView(view: PageView): PageBody {
           ${countText(entries)}${source === '' ? EMPTY_HTML : html` of ${isolateText(source)}. <a href="${up}problems">All sources</a>`}
         </p>
         ${groupsOf(shown, view)}
-        ${pages === 1 ? EMPTY_HTML : pagesOf(page, pages, `${up}problems?${new URLSearchParams({ source }).toString()}`)}
+        ${pager(page, pages, (to) => `${up}problems?${new URLSearchParams({ source, page: String(to) }).toString()}`)}
       </div>`,
   }
-}
-
-function pagesOf(page: number, pages: number, address: string): Html {
-  const to = (number: number): string => `${address}&page=${number}`
-  return html`<nav class="pages" aria-label="Pages">
-    ${page > 1 ? html`<a href="${to(page - 1)}" rel="prev">← Previous</a>` : html`<span></span>`}
-    <span class="quiet small">Page ${page} of ${pages}</span>
-    ${page < pages ? html`<a href="${to(page + 1)}" rel="next">Next →</a>` : html`<span></span>`}
-  </nav>`
 }
 
 const PAGE_PROBLEMS = 100
@@ -93,50 +86,45 @@ function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses):
   }
 }
 
-function itemProblem(
-  { kind, id, source, urgency }: Item,
-  { code, message, fix }: ItemProblem,
-  { host, up }: PageView,
-): Html {
+function itemProblem({ kind, id, source, urgency }: Item, { code, message, fix }: ItemProblem, view: PageView): Html {
+  const { host, up } = view
   const isOfSource = source !== undefined && (kind === 'source' || kind === 'content')
   const name = isOfSource ? html`<a href="${up}sources#${source}">${source}</a> ` : html`${visible(host.clean(id))} `
   return html`<li>
     <h3>${name}${code} <span class="tag ${urgency === 'person' ? 'bad' : 'warn'}">${kind}</span></h3>
-    <p>${visible(host.clean(message))}</p>
-    <p class="quiet">${visible(fix)}</p>
+    <p>${messageOf(message, view)}</p>
+    <p class="quiet">${messageOf(fix, view)}</p>
   </li>`
 }
 
-function misfitItem(
-  { code, message, fix, skills }: MisfitDiagnostic,
-  { host, up }: PageView,
-  addresses: Addresses,
-): Html {
+function misfitItem({ code, message, fix, skills }: MisfitDiagnostic, view: PageView, addresses: Addresses): Html {
+  const { up } = view
   const links = skills.slice(0, MOST_LINKS).map((skill) => {
     const address = addresses.get(keyOf(skill))
     return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolateText(keyOf(skill))}</a> `
   })
   return html`<li>
     <h3>${code} <span class="tag warn">between skills</span></h3>
-    <p>${visible(host.clean(message))}</p>
+    <p>${messageOf(message, view)}</p>
     <p>${links}</p>
-    <p class="quiet">${visible(fix)}</p>
+    <p class="quiet">${messageOf(fix, view)}</p>
   </li>`
 }
 
 /** Equal to the number of skills that the message names. */
 const MOST_LINKS = 12
 
-function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up }: PageView): Html {
+function sourceItem({ id, condition, served, pending }: SourceHealth, view: PageView): Html {
+  const { up } = view
   const [state, tone] = served === undefined ? ['not served', 'bad'] : ['previous revision served', 'warn']
   return html`<li>
     <h3><a href="${up}sources#${id}">${id}</a> <span class="tag ${tone}">${state}</span></h3>
     ${
       condition === undefined
         ? html`<p>The hub has nothing of this source to serve.</p>
-            <p class="quiet">skillsyncd sync ${id} fetches it and prints the reason if that fails</p>`
-        : html`<p><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>
-            <p class="quiet">${visible(condition.fix)}</p>`
+            <p class="quiet"><code>skillsyncd sync ${id}</code> fetches it and prints the reason if that fails</p>`
+        : html`<p><strong>${condition.code}</strong> ${messageOf(condition.message, view)}</p>
+            <p class="quiet">${messageOf(condition.fix, view)}</p>`
     }
     ${pending === undefined ? EMPTY_HTML : html`<p><a href="${up}${pendingAddress(id)}">Review the changes</a></p>`}
   </li>`
@@ -144,7 +132,7 @@ function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up
 
 /** `address`: the page of the skill, if it has one. */
 function itemOf({ source, path, state, reasons }: PathProblems, view: PageView, address?: string): Html {
-  const { host, up, isWhole } = view
+  const { up, isWhole } = view
   const tone = state === 'withheld' ? 'bad' : state === 'served' ? 'quiet' : 'warn'
   const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
   return html`<li>
@@ -155,10 +143,10 @@ function itemOf({ source, path, state, reasons }: PathProblems, view: PageView, 
     ${reasons.map(
       ({ code, place, message, fix }) =>
         html`<p>
-          <strong>${code}</strong>
-          ${visible(host.clean(message))}${place === `${source}/${path}` ? EMPTY_HTML : html` <span class="quiet">${isolateText(place)}</span>`}<br /><span
+          ${code === state ? EMPTY_HTML : html`<strong>${code}</strong> `}${messageOf(message, view)}
+          ${place === `${source}/${path}` ? EMPTY_HTML : html`<span class="quiet">${isolateText(place)}</span>`}<br /><span
             class="quiet"
-            >${visible(fix)}</span
+            >${messageOf(fix, view)}</span
           >
         </p>`,
     )}

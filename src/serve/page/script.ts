@@ -45,8 +45,9 @@ const put = (page, tells) => {
   if (said) find('#heard').textContent = said
 }
 
-const form = find('form[role=search]')
-if (form !== null) {
+// The filters stand outside of the form; a page without a list leaves the search to the browser.
+const form = find('#find')
+if (form !== null && find('#found') !== null) {
   let soon
   const search = () => {
     const url = new URL(form.action)
@@ -54,7 +55,8 @@ if (form !== null) {
     history.replaceState(null, '', url)
     void show(url, false)
   }
-  form.addEventListener('input', () => {
+  document.addEventListener('input', ({ target }) => {
+    if (target.form !== form) return
     clearTimeout(soon)
     soon = setTimeout(search, 150)
   })

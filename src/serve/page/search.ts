@@ -20,8 +20,8 @@ export interface Query {
   readonly page: number
 }
 
-/** `match`: the best match first, without words in the order of the catalog. */
-export type Sort = 'match' | 'name' | 'changed'
+/** `match`: the best match first, without words by name. */
+export type Sort = 'match' | 'name' | 'uses' | 'changed'
 
 /** One page of search results. */
 export interface SearchPage {
@@ -40,6 +40,8 @@ export interface SearchGround {
   readonly hits: readonly Offered[] | undefined
   /** Returns the time of the last change of a skill, in milliseconds; 0 if it is not known. */
   readonly changedMs: (skill: CatalogSkill) => number
+  /** Returns the number of uses of a skill at all of its places; 0 if they are not known. */
+  readonly usesOf: (skill: CatalogSkill) => number
   /** True for a skill of the chosen pack. */
   readonly isInPack: (skill: CatalogSkill) => boolean
 }
@@ -52,7 +54,7 @@ export function queryOf(params: URLSearchParams): Query {
     source: params.get('source') ?? '',
     pack: params.get('pack') ?? '',
     tag: (params.get('tag') ?? '').trim().toLowerCase(),
-    sort: sort === 'name' || sort === 'changed' ? sort : 'match',
+    sort: sort === 'name' || sort === 'uses' || sort === 'changed' ? sort : 'match',
     page,
   }
 }
@@ -101,20 +103,14 @@ function hitsAmong({ entries, places, isLiteral }: HitGround, hits: readonly Off
   })
 }
 
-function sorted(entries: readonly Entry[], sort: Sort, { changedMs }: SearchGround): readonly Entry[] {
-  switch (sort) {
-    case 'match':
-      return entries
-    case 'name':
-      return entries.toSorted((a, b) => comparePaths(a.name, b.name))
-    case 'changed':
-      return entries
-        .map((entry) => ({ entry, atMs: changedMs(entry.skill) }))
-        .toSorted((a, b) => b.atMs - a.atMs)
-        .map(({ entry }) => entry)
-    default:
-      return sort satisfies never
-  }
+function sorted(entries: readonly Entry[], sort: Sort, { changedMs, usesOf }: SearchGround): readonly Entry[] {
+  if (sort === 'match') return entries
+  if (sort === 'name') return entries.toSorted((a, b) => comparePaths(a.name, b.name))
+  const measure = sort === 'uses' ? usesOf : changedMs
+  return entries
+    .map((entry) => ({ entry, value: measure(entry.skill) }))
+    .toSorted((a, b) => b.value - a.value)
+    .map(({ entry }) => entry)
 }
 
 function onceEach(entries: readonly Entry[], catalog: Catalog): readonly Entry[] {
@@ -139,20 +135,22 @@ interface Entry {
   readonly text: string
 }
 
+/** By name, and those of one name in the order of the catalog. */
 function entriesOf(catalog: Catalog): readonly Entry[] {
   const known = KNOWN.get(catalog)
   if (known !== undefined) return known
-  const entries = catalog.listed.map((skill) => {
+  const all = catalog.listed.map((skill) => {
     const name = skill.name.toLowerCase()
     return { skill, name, text: `${name}\n${skill.skill.path.toLowerCase()}\n${skill.description.toLowerCase()}` }
   })
+  const entries = all.toSorted((a, b) => comparePaths(a.name, b.name))
   KNOWN.set(catalog, entries)
   return entries
 }
 
 const KNOWN = new WeakMap<Catalog, readonly Entry[]>()
 
-/** Sorts by rank, and by catalog order within a rank. Each entry is ranked only once. */
+/** Sorts by rank, and by name within a rank. Each entry is ranked only once. */
 function inRank(entries: readonly Entry[], words: readonly string[]): readonly Entry[] {
   const ranks: Entry[][] = [[], [], [], []]
   for (const entry of entries) ranks[rankOf(entry, words)]?.push(entry)

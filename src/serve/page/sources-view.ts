@@ -1,91 +1,109 @@
+import { countOf } from '../../base/text/plural.ts'
 import { tallyText } from '../../sync/model/verdict/verdict.ts'
 import { ago, refText, shortCommit } from './format.ts'
-import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
+import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { SourceHealth } from './page-data.ts'
+import { messageOf } from './page-view.ts'
 import type { PageView } from './page-view.ts'
 import { troubleOf } from './source-trouble.ts'
 import type { SourceTrouble } from './source-trouble.ts'
 import { pendingAddress } from './urls.ts'
 
-/** Renders the sources: the served revision of each, its age, its errors and their fixes. */
+/** Renders the sources, those in trouble first: the state of each, and on a click the rest. */
 export function sourcesView(view: PageView): PageBody {
-  const sources = view.host.sources()
   return {
     title: 'Sources',
     place: 'sources',
     content: html`<h1>Sources</h1>
-      <p class="lead">
-        The origin of the skills: the served revision of each source, its state and its polls.${ringsLink(view)}
-      </p>
-      <div id="sources" data-live>${sources.map((source) => cardOf(source, view))}</div>`,
+      ${ringsLink(view)}
+      <div id="sources" class="table" data-live>${sourceRows(view)}</div>`,
   }
 }
 
-function ringsLink({ host, isAdmitted, up }: PageView): Html {
-  if (!isAdmitted || host.rings === undefined) return EMPTY_HTML
-  return html` What each group of clients has of them is in <a href="${up}rings">Rings</a>.`
+/** Renders a row for each source, and why the catalog has no skill, for the start page. */
+export function emptyReasons(view: Pick<PageView, 'host' | 'up'>): Html {
+  const left = view.host.sources().length - MOST_REASONS
+  return html`<p>No skill is served yet.</p>
+    <div class="table">${sourceRows(view).slice(0, MOST_REASONS)}</div>
+    ${left > 0 ? html`<p class="quiet">${countOf(left, 'further source')}: <a href="${view.up}sources">Sources</a></p>` : EMPTY_HTML}
+    <p class="quiet small">To add a source, run <code>skillsyncd add URL</code> on the hub.</p>`
 }
 
-function cardOf(source: SourceHealth, view: PageView): Html {
-  const { id, place, kind, condition, decisions, signers, update, lock, ref, served, pending } = source
-  const now = view.host.now()
-  const state = stateOf(source)
-  return html`<section class="card" id="${id}" aria-label="Source ${id}">
-    <div class="state">
-      <h2>${id}</h2>
-      <span class="tag ${state.tone}">${state.text}</span>
-      <a class="small" href="${view.up}?source=${id}">Skills</a>
-    </div>
+const MOST_REASONS = 20
+
+function sourceRows(view: Pick<PageView, 'host' | 'up'>): Html[] {
+  const sources = view.host.sources().toSorted((a, b) => rankOf(a) - rankOf(b))
+  return sources.map((source) => rowOf(source, view))
+}
+
+function rankOf(source: SourceHealth): number {
+  const index = RANKS.indexOf(troubleOf(source))
+  return index === -1 ? RANKS.length : index
+}
+
+const RANKS: readonly (SourceTrouble | undefined)[] = ['failing', 'waiting', 'attention', 'retried']
+
+function ringsLink({ host, isAdmitted, up }: PageView): Html {
+  if (!isAdmitted || host.rings === undefined) return EMPTY_HTML
+  return html`<p class="quiet">What each group of clients has of them is in <a href="${up}rings">Rings</a>.</p>`
+}
+
+function rowOf(source: SourceHealth, view: Pick<PageView, 'host' | 'up'>): Html {
+  const { id, condition, decisions, lastSuccess, pending, served, tally } = source
+  const { text, tone } = stateOf(source)
+  return html`<section id="${id}" aria-label="Source ${id}">
+    <details id="source-${id}">
+      <summary>
+        <h2>${id}</h2>
+        <span><span class="tag ${tone}">${text}</span></span>
+        <span>${tallyText(tally)}</span>
+        <span>${servedText(served)}</span>
+        <span>polled ${ago(lastSuccess, view.host.now())}</span>
+      </summary>
+      ${detailsOf(source, view)}
+    </details>
     ${
       condition === undefined
         ? EMPTY_HTML
         : html`<div class="note${troubleOf(source) === 'failing' ? ' bad' : ''}">
-            <p><strong>${condition.code}</strong> ${visible(condition.message)}</p>
-            <p>${visible(condition.fix)}</p>
+            <p><strong>${condition.code}</strong> ${messageOf(condition.message, view)}</p>
+            <p>${messageOf(condition.fix, view)}</p>
             ${pending === undefined ? EMPTY_HTML : html`<p><a href="${view.up}${pendingAddress(id)}">Review the changes</a></p>`}
           </div>`
     }
-    ${decisions.map((text) => html`<p class="note">${visible(text)}</p>`)}
-    <dl class="terms row">
-      <dt>${KINDS[kind]}</dt>
-      <dd class="mono">${isolateText(place)}</dd>
-      ${
-        kind === 'git'
-          ? html`<dt>Follows</dt>
-              <dd>${isolateText(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
-          : EMPTY_HTML
-      }
-      ${
-        lock === undefined
-          ? EMPTY_HTML
-          : html`<dt>Lock</dt>
-              <dd>${isolateText(lock.text)}</dd>`
-      }
-      <dt>Serves</dt>
-      <dd>${servedText(served)}</dd>
-      ${
-        pending === undefined
-          ? EMPTY_HTML
-          : html`<dt>Pending</dt>
-              <dd>${isolateText(refText(pending.ref))} at ${shortCommit(pending.id)}, waits for approval</dd>`
-      }
-      <dt>Upstream</dt>
-      <dd>${upstreamText(source, now)}</dd>
-      ${signers.map(
-        (signer) =>
-          html`<dt>Signed</dt>
-            <dd>${isolateText(signer)}</dd>`,
-      )}
-      <dt>Last poll</dt>
-      <dd>${ago(source.lastAttempt, now)}, last success ${ago(source.lastSuccess, now)}</dd>
-      <dt>Next poll</dt>
-      <dd>${nextPollText(source, now)}</dd>
-      <dt>Skills</dt>
-      <dd>${skillsOf(source, view.up)}</dd>
-    </dl>
+    ${decisions.map((decision) => html`<p class="note">${messageOf(decision, view)}</p>`)}
   </section>`
+}
+
+function detailsOf(source: SourceHealth, { host, up }: Pick<PageView, 'host' | 'up'>): Html {
+  const { id, place, kind, signers, update, lock, ref, pending, lastAttempt, lastSuccess, tally } = source
+  const now = host.now()
+  const follows = html`${isolateText(ref ?? 'the default branch')}${UPDATES[update]}`
+  const reasons = tally.seen === tally.served ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Reasons</a>`
+  const terms: readonly (readonly [term: string, text: Html | undefined])[] = [
+    [KINDS[kind], html`<span class="mono">${isolateText(place)}</span>`],
+    ['Follows', kind === 'git' ? follows : undefined],
+    ['Lock', lock && isolateText(lock.text)],
+    [
+      'Pending',
+      pending && html`${isolateText(refText(pending.ref))} at ${shortCommit(pending.id)}, waits for approval`,
+    ],
+    ['Upstream', upstreamText(source, now)],
+    ...signers.map((signer) => ['Signed', isolateText(signer)] as const),
+    ['Last poll', html`${ago(lastAttempt, now)}, last success ${ago(lastSuccess, now)}`],
+    ['Next poll', nextPollText(source, now)],
+    ['Skills', html`<a href="${up}?source=${id}">${tallyText(tally)}</a>${reasons}`],
+  ]
+  return html`<dl class="terms row">
+    ${terms.map(([term, text]) =>
+      text === undefined
+        ? EMPTY_HTML
+        : html`<dt>${term}</dt>
+            <dd>${text}</dd>`,
+    )}
+  </dl>`
 }
 
 const KINDS: Readonly<Record<SourceHealth['kind'], string>> = {
@@ -147,9 +165,4 @@ function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {
   if (isFixed) return html`<span class="quiet">not queried: the configuration names this commit</span>`
   if (upstream === undefined) return html`<span class="quiet">not queried yet</span>`
   return html`at ${shortCommit(upstream.commit)}, ${ago(upstream.at, now)}`
-}
-
-function skillsOf({ id, tally }: SourceHealth, up: string): Html {
-  const isClean = tally.seen === tally.served
-  return html`${tallyText(tally)}${isClean ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Reasons</a>`}`
 }

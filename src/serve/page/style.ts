@@ -41,16 +41,21 @@ time { white-space: nowrap }
 .quiet { color: var(--soft); font-weight: 400 } .small { font-size: .875rem; letter-spacing: 0 } .good { color: var(--good) } .warn { color: var(--warn) } .bad { color: var(--bad) }
 .heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 
-.bar { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem 1.5rem; padding-top: 1.1rem; padding-bottom: 1.1rem }
-.bar .name { font-weight: 650; letter-spacing: -.01em; color: var(--ink); text-decoration: none; margin-right: auto; overflow-wrap: anywhere }
-.bar ul { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; list-style: none; padding: 0; margin: 0; font-size: .95rem }
+.bar { display: flex; flex-wrap: wrap; align-items: center; gap: .35rem 1.5rem; padding-top: .8rem; padding-bottom: .6rem }
+.bar h1 { font-size: 1rem; margin: 0 }
+.bar .name { font-weight: 650; letter-spacing: -.01em; color: var(--ink); text-decoration: none; overflow-wrap: anywhere }
+.bar form { display: flex; flex: 1 1 15rem; gap: .4rem; margin: 0 }
+.bar input { flex: 1; padding: .35rem .7rem } .bar button { padding: .3rem .8rem }
+.bar ul { display: flex; flex-wrap: wrap; gap: 0 1.1rem; list-style: none; padding: 0; margin: 0; font-size: .95rem }
 .bar ul a { display: block; padding: .3rem 0; color: var(--soft); text-decoration: none; border-bottom: 2px solid transparent }
 .bar ul a:hover { color: var(--ink) }
 .bar ul a[aria-current] { color: var(--ink); border-color: var(--accent) }
 .bar .count { background: var(--sunk); border-radius: 99px; padding: 0 .45em; font-size: .8rem }
 .bar .count:empty { display: none }
-.banner { width: 100%; max-width: 74rem; margin: 0 auto; padding: 0 1.25rem; font-size: .9rem; overflow-wrap: anywhere }
-header { border-bottom: 1px solid var(--line); margin-bottom: 2.2rem }
+.banner { width: 100%; max-width: 74rem; margin: 0 auto; padding: 0 1.25rem .5rem; font-size: .84rem; overflow-wrap: anywhere }
+.banner:empty { display: none }
+.banner .note { padding: .15rem .7rem; margin: 0 }
+header { border-bottom: 1px solid var(--line); margin-bottom: 1.2rem }
 footer { width: min(71.5rem, 100% - 2.5rem); padding-inline: 0; border-top: 1px solid var(--line); padding-top: 1rem; padding-bottom: 1.5rem; color: var(--soft); font-size: .875rem; display: flex; flex-wrap: wrap; gap: .4rem 1.5rem; justify-content: space-between; align-items: center }
 footer form { margin: 0 }
 
@@ -61,17 +66,9 @@ button:hover { border-color: var(--accent); color: var(--accent) }
 button.main, a.main { background: var(--accent); border-color: var(--accent); color: var(--paper); font-weight: 600 }
 a.main { display: inline-block; border-radius: 8px; padding: .5rem .95rem; text-decoration: none }
 footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125rem; border-color: var(--line); border-radius: 6px }
-.find { display: grid; grid-template-columns: minmax(0, 1fr); gap: .7rem; margin: 1.4rem 0 1.2rem }
-.find input, .find select, .find button { height: 2.75rem }
-.find label { display: block; font-size: .8125rem; color: var(--soft); margin-bottom: .2rem }
-.find input, .find select { width: 100% }
-.find button { align-self: end }
-@media (min-width: 40rem) {
-  .find.two { grid-template-columns: 14rem 14rem auto; justify-content: start }
-  .find:not(.two) { grid-template-columns: 1fr minmax(9rem, 15rem) auto }
-  .find.rows { grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)) }
-  .find.rows > :first-child { grid-column: 1 / -1 }
-}
+.filters { display: flex; flex-wrap: wrap; align-items: center; gap: .4rem; margin-bottom: .5rem }
+.filters label { font-size: .875rem; color: var(--soft) }
+.filters select, .filters input, .filters button { flex: 0 1 auto; padding: .25rem .5rem; font-size: .875rem; max-width: 14rem }
 
 .list { list-style: none; padding: 0; margin: 0; border-top: 1px solid var(--line) }
 .list > li { border-bottom: 1px solid var(--line); padding: .95rem 0 1rem }
@@ -79,7 +76,8 @@ footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125
 .list h2 a, .list h3 a { text-decoration: none }
 .list h2 a:hover, .list h3 a:hover, #problems h3 a { text-decoration: underline }
 .list p { margin: .25rem 0 .4rem; max-width: 62rem }
-.list .clamp { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden }
+.clamp { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden }
+.list .clamp { -webkit-line-clamp: 2 }
 .facts { display: flex; flex-wrap: wrap; gap: .1rem 1rem; font-size: .84rem; color: var(--soft) }
 .tags { display: flex; flex-wrap: wrap; gap: .4rem .5rem; list-style: none; padding: 0; margin: .6rem 0 0; font-size: .84rem; color: var(--soft) }
 .tags li { overflow-wrap: anywhere; min-width: 0; border: 1px solid var(--line); border-radius: 99px; padding: .1rem .7rem }
@@ -109,6 +107,13 @@ dl.terms dd { margin: 0; overflow-wrap: anywhere }
 .note p { margin: 0 } .note p + p { margin-top: .4rem }
 .note.bad { border-color: var(--bad); background: var(--minus); color: inherit }
 .tag { display: inline-block; font-weight: 500; letter-spacing: 0; font-size: .78rem; padding: .05rem .5rem; border-radius: 99px; border: 1px solid currentColor; vertical-align: .1em }
+.table > section { border-top: 1px solid var(--line); padding: .5rem 0 }
+.table summary { display: grid; gap: .1rem 1rem; font-size: .9rem; color: var(--soft) }
+.table summary h2 { font-size: 1.05rem; margin: 0; color: var(--ink) }
+.table summary h2::before { content: '▸ '; color: var(--soft) } .table [open] summary h2::before { content: '▾ ' }
+.table dl { margin: .6rem 0 1rem; padding-left: 1rem } .table .note { margin: .3rem 0 }
+@media (min-width: 62rem) { .table summary { grid-template-columns: minmax(0, 1.4fr) 11rem minmax(0, 1.4fr) minmax(0, 1.3fr) 8rem; align-items: baseline } }
+.clamped { margin: 0 0 1rem } .clamped .lead { padding: 0 } .clamped[open] .clamp { display: inline }
 .state { display: flex; flex-wrap: wrap; align-items: baseline; gap: .2rem .8rem }
 .state h2 { margin: 0 }
 .state { margin-bottom: .7rem }
@@ -149,5 +154,5 @@ summary { cursor: pointer; padding: .2rem 0; overflow-wrap: anywhere }
 .sign-in input { width: 100%; margin-bottom: .9rem }
 
 @media (prefers-reduced-motion: no-preference) { .fresh { animation: fresh 1.6s ease-out } @keyframes fresh { from { background: var(--accent-soft) } } }
-@media print { header nav, footer, .find, .copy { display: none } }
+@media print { header nav, footer, .filters, .bar form, .copy { display: none } }
 `

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { idsOf } from '../../../src/daemon/config/config.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { Browser, noBrowser } from '../../support/process/browser.ts'
 import type { Watched } from '../../support/process/browser.ts'
@@ -88,7 +89,8 @@ describe.skipIf(noBrowser !== undefined)(`a hostile skill in a browser${reason}`
     'a page among its files': '/skills/fx/wild/page.html',
     'a picture among its files': '/skills/fx/wild/picture.svg',
     'the problems': '/problems',
-    'the changes': '/changes?from=1&to=2',
+    'the changes': '/changes',
+    'the difference': '/changes?from=1&to=2',
     'the sources': '/sources',
     'an address that says something': `/skills/${encodeURIComponent('<script>alert(52)</script>')}/`,
   }
@@ -102,6 +104,32 @@ describe.skipIf(noBrowser !== undefined)(`a hostile skill in a browser${reason}`
     expect(watched.asked.filter((url) => !url.startsWith(`${served.http.url}/`))).toEqual([])
     // A refusal of the policy would mean that something of it had become part of the page.
     expect(watched.said.filter((text) => !text.includes('404'))).toEqual([])
+  })
+
+  test('the feed of its changes is XML, whatever it and a decision about it say', async () => {
+    const [id] = idsOf(served.config)
+    const reason = `${HOSTILE} ]]> \u0000 \u0001 \u202E \uFFFE \uD800 & &amp;`
+    await served.daemon.parts.decisions.disable(id!, 'wild', true, { reason })
+    await served.daemon.parts.decisions.disable(id!, 'wild', false)
+    const { page } = await browser.open(`${served.http.url}/changes`)
+
+    const feed = await page.evaluate<{ errors: number; entries: string[][] }>(`(async () => {
+      const address = document.querySelector('link[rel=alternate]').href
+      const feed = new DOMParser().parseFromString(await (await fetch(address)).text(), 'application/xml')
+      const entries = [...feed.querySelectorAll('entry')]
+      const textsOf = (entry) => ['id', 'title', 'content'].map((name) => entry.querySelector(name).textContent)
+      return { errors: feed.querySelectorAll('parsererror').length, entries: entries.map(textsOf) }
+    })()`)
+    await page.goto('about:blank')
+    const elements = await page.evaluate<string[]>(`${JSON.stringify(feed.entries.map(([, , content]) => content))}
+      .flatMap((text) => [...new DOMParser().parseFromString(text, 'text/html').querySelectorAll('body *')])
+      .map(({ localName }) => localName)`)
+
+    expect(feed.errors).toBe(0)
+    expect(feed.entries).toHaveLength(4)
+    expect(feed.entries[1]?.[1]).toMatch(/^disable fx\/wild by a person: <script>/)
+    expect(new Set(feed.entries.map(([entry]) => entry)).size).toBe(4)
+    expect(new Set(elements).difference(new Set(['p', 'bdi', 'span', 'strong', 'code', 'ul', 'li']))).toEqual(new Set())
   })
 
   test('what it says is there to be read, as text', async () => {

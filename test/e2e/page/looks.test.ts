@@ -163,7 +163,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await page.locator('#problems').getByRole('link', { name: 'empty' }).click()
 
     expect(problems).toMatch(/^2 problems\n/)
-    expect(problems).toMatch(/fx\s+previous revision served\s+tag-moved .*[0-9a-f]{40}.*\s+.*skillsyncd approve fx/)
+    expect(problems).toMatch(/fx\s+previous revision served\s+tag-moved .*[0-9a-f]{12}.*\s+.*skillsyncd approve fx/)
     expect(problems).toMatch(/empty\s+not served\s+ref-not-found /)
     expect(count).toBe('2')
     expect(page.url()).toBe(`${troubled.http.url}/sources#empty`)
@@ -213,12 +213,12 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await others.last().click()
 
     expect(all).toEqual({
-      count: '2 skills in 4 places of 2 sources',
+      count: '2 skills (2 duplicates)',
       rows: ['./skills/one/other/', './skills/one/release-notes/'],
     })
-    expect(row).toContain('In 3 places, also')
+    expect(row).toContain('Also in')
     expect(ofTwo).toEqual({
-      count: '1 skill in 2 places, of 2',
+      count: '1 skill (1 duplicate), of 2',
       rows: [`./skills/two/${below.replace('SKILL.md', '')}`],
     })
     expect(byPath).toEqual({ count: '1 skill, of 2', rows: ofTwo.rows })
@@ -415,7 +415,7 @@ describe.skipIf(noBrowser !== undefined)(`how a hub in trouble looks${reason}`, 
       expect(await barriersOn(page, rules), `${colorScheme} at ${width}`).toEqual([])
     }
     const banner = await page.locator('#banner').innerText()
-    expect(banner).toContain(`1 source fails: ${FAILING_ID} — `)
+    expect(banner).toContain(`1 source fails: ${FAILING_ID}. `)
     expect(banner).toContain(`1 source waits for approval: ${LONG_ID}`)
   })
 

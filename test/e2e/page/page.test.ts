@@ -77,7 +77,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
       const { page, said } = await browser.open(`${origin}/changes`)
 
       expect(await page.locator('ol > li').first().textContent()).toMatch(/added\s+beta\s+changed\s+alpha/)
-      await page.getByRole('button', { name: 'Compare' }).click()
+      await page.getByRole('link', { name: 'Compare with generation 1' }).click()
       await page.waitForURL(`${origin}/changes?from=1&to=2`)
 
       expect(await page.locator('del').allTextContents()).toEqual(['- first'])

@@ -231,7 +231,19 @@ function requestsAbout(world: World): Ask[] {
 }
 
 function lists(): Ask[] {
-  const paths = ['/', '/sources', '/changes', '/problems', '/connect', '/metrics', '/readyz', '/healthz']
+  const paths = [
+    '/',
+    '/sources',
+    '/changes',
+    '/changes.atom',
+    '/problems',
+    '/budget',
+    '/usage',
+    '/connect',
+    '/metrics',
+    '/readyz',
+    '/healthz',
+  ]
   return [
     ...[
       'skills/list',

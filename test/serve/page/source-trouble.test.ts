@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { PageHost, PathProblems, SourceHealth } from '../../../src/serve/page/page-data.ts'
 import { actionOf, countText, entriesIn, problemCount } from '../../../src/serve/page/problem-entries.ts'
-import { emptyReasons, troubleBanner, troubleOf } from '../../../src/serve/page/source-trouble.ts'
+import { troubleBanner, troubleOf } from '../../../src/serve/page/source-trouble.ts'
+import { emptyReasons } from '../../../src/serve/page/sources-view.ts'
 import type { Item } from '../../../src/sync/model/item.ts'
 import { VERDICT_STATES } from '../../../src/sync/model/verdict/verdict.ts'
 import { sourceId } from '../../sync/store/samples.ts'
@@ -69,6 +70,7 @@ function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}):
     items: () => [],
     misfits: () => [],
     packBudgets: {},
+    decisions: () => [],
     history: async () => [],
     compare: async () => [],
     pending: async () => undefined,
@@ -90,7 +92,7 @@ test('a source fails or waits, unless an operator chose its state or its first p
   ])
 })
 
-test('the banner has the reason of one failure, names five of many, and is empty without any', () => {
+test('the banner is one line, names five of many, and is empty without any', () => {
   const failing = (count: number): SourceHealth[] =>
     Array.from({ length: count }, (_, index) => health(`s${index}`, { ...FAILS, urgency: 'person' }))
 
@@ -99,30 +101,41 @@ test('the banner has the reason of one failure, names five of many, and is empty
   const many = plain(troubleBanner(hostOf(failing(7)), './').html)
 
   expect(none.html.trim()).toBe('')
-  expect(one).toBe('1 source fails: s0 — Cannot resolve "git.example.com". Sources')
-  expect(many).toBe('7 sources fail: s0, s1, s2, s3, s4 and 2 more. Sources')
+  expect(one).toBe('1 source fails: s0.')
+  expect(many).toBe('7 sources fail: s0, s1, s2, s3, s4 and 2 more.')
 })
 
-test('the banner cuts a long reason, and has no secret of it', () => {
-  const condition = { ...FAILED, message: `hunter2 <b>${'x'.repeat(5_000)}` }
+test('the banner says of each source what it needs, and names what else needs a person, without a secret', () => {
+  const item: Item = { kind: 'token', id: 'hunter2 <b>', state: 'expired', urgency: 'person', problems: [] }
+  const moved = health('moved', { urgency: 'person' })
 
-  const { html } = troubleBanner(hostOf([health('fails', { ...FAILS, urgency: 'person', condition })]), './')
+  const { html } = troubleBanner(hostOf([...SOURCES, moved], { items: () => [item] }), './')
 
-  expect(html).toContain('*** &#60;b&#62;')
-  expect(html.match(/x+…/)?.[0].length).toBeLessThan(250)
+  expect(html.match(/<p/g)).toHaveLength(1)
+  expect(plain(html)).toBe(
+    '1 source fails: fails. 1 source waits for approval: waits. Needs a person: token *** &#60;b&#62;, moved. 2 sources are tried again: again, lost.',
+  )
 })
 
-test('an empty catalog has the state of each source: pulled, failed, waiting or without a listed skill', () => {
-  const text = plain(emptyReasons({ host: hostOf(SOURCES), up: './' }).html)
+test('an empty catalog has the state of each source, those in trouble first, with the reason and the fix', () => {
+  const { html } = emptyReasons({ host: hostOf(SOURCES), up: './' })
+  const text = plain(html)
 
   expect(text).toMatch(/^No skill is served yet\./)
-  expect(text).toContain('pulls pulling The first pull is running.')
-  expect(text).toContain('queued not pulled The first pull has not started.')
-  expect(text).toMatch(
-    /fails failed dns-failed Cannot resolve "git.example.com" Check the host name .*skillsyncd status/,
-  )
-  expect(text).toMatch(/waits waits for approval awaiting-approval .* Review the changes/)
-  expect(text).toContain('well no listed skill Its problems have the reason')
+  expect(Array.from(html.matchAll(/<section id="(\w+)"/g), ([, id]) => id)).toEqual([
+    'fails',
+    'waits',
+    'again',
+    'lost',
+    'well',
+    'held',
+    'queued',
+    'pulls',
+  ])
+  expect(text).toMatch(/pulls first pull 0 of 0 skills served nothing polled never/)
+  expect(text).toMatch(/queued not pulled yet 0 of 0 skills served nothing/)
+  expect(text).toMatch(/fails failing .* dns-failed Cannot resolve "git.example.com" Check the host name/)
+  expect(text).toMatch(/waits waits for approval .* awaiting-approval .* Review the changes/)
   expect(text).toContain('run skillsyncd add URL')
 })
 

@@ -5,15 +5,15 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Store } from '../../../sync/store/store.ts'
 
-/** The last changes of the skills of one source. */
+/** The changes of the skills of one source. */
 export interface LastChanges {
   readonly source: SourceId
-  /** Every served skill of the source is in one of them. Newest first. */
+  /** Every served skill of the source is in one of them, and in one more for each earlier change. Newest first. */
   readonly moments: readonly (ContentMoment & { readonly paths: readonly string[] })[]
 }
 
 /**
- * Returns since when each skill has the content that it has now, as far back as the last 500 generations that are kept.
+ * Returns since when each skill has the content that it has now, and its changes before, as far back as the last 500 generations that are kept.
  * What happened between two generations is not known: a source may have moved by several commits.
  */
 export async function lastChangesOf(store: Store): Promise<LastChanges[]> {
@@ -53,9 +53,9 @@ async function momentsOf(source: SourceId, generations: readonly Generation[], s
   const current = first && (await readHeld(heldIn(first), store))
   if (first === undefined || current === undefined) return []
   const moments: Moment[] = []
-  // The oldest generation so far in which the remaining skills have their present content.
+  // The oldest generation so far of those with equal content of the source.
   let since: Since = { generation: first, held: current }
-  let left: readonly string[] = [...current.digests.keys()]
+  const paths = [...current.digests.keys()]
   const end = (paths: readonly string[] = [], change: Change): void => {
     if (paths.length > 0) moments.push({ ...momentIn(since, change), paths })
   }
@@ -64,24 +64,25 @@ async function momentsOf(source: SourceId, generations: readonly Generation[], s
     const held = digest === since.held.digest ? since.held : await readHeld(digest, store)
     // A snapshot that cannot be read says nothing of what was before.
     if (digest !== undefined && held === undefined) break
-    const parts = Object.groupBy(left, (path) => changeOf(path, held, current))
+    const { digests } = since.held
+    const parts = Object.groupBy(paths, (path) => (digests.has(path) ? changeOf(path, held, since.held) : 'none'))
     for (const change of ['source-added', 'added', 'changed'] as const) end(parts[change], change)
-    left = parts.none ?? []
-    if (held === undefined || left.length === 0) return moments
+    if (held === undefined) return moments
     since = { generation, held }
   }
-  end(left, since.generation.number === 1 ? 'source-added' : 'unknown')
+  const oldest = paths.filter((path) => since.held.digests.has(path))
+  end(oldest, since.generation.number === 1 ? 'source-added' : 'unknown')
   return moments
 }
 
 type Change = 'source-added' | 'added' | 'changed' | 'unknown'
 
 /** Compares a skill with what was before. `before`: `undefined` if nothing of the source was. */
-function changeOf(path: string, before: Held | undefined, current: Held): Exclude<Change, 'unknown'> | 'none' {
+function changeOf(path: string, before: Held | undefined, after: Held): Exclude<Change, 'unknown'> | 'none' {
   if (before === undefined) return 'source-added'
   const digest = before.digests.get(path)
   if (digest === undefined) return 'added'
-  return digest === current.digests.get(path) ? 'none' : 'changed'
+  return digest === after.digests.get(path) ? 'none' : 'changed'
 }
 
 interface Since {
@@ -117,7 +118,7 @@ function momentIn(
   change: Change,
 ): ContentMoment {
   // The first commit of a source that this hub had says nothing of one of its skills.
-  if (change === 'source-added') return { at, generation, change: 'added' }
+  if (change === 'source-added') return { at, generation, change: 'added', isFirst: true }
   return { at, generation, change, ...(change !== 'unknown' && commit !== undefined && { commit }) }
 }
 
@@ -129,23 +130,30 @@ export interface MomentRules {
   readonly approvedAt: (path: string) => string | undefined
 }
 
-/** Returns the moments by `momentKeyOf`, as the page may show them. */
+/** Returns the moments by `momentKeyOf`, as the page may show them, each with those before it. */
 export function shownMoments(
   all: readonly LastChanges[],
   rulesOf: (source: SourceId) => MomentRules | undefined,
 ): ReadonlyMap<string, ContentMoment> {
-  const shown = new Map<string, ContentMoment>()
+  const shown = new Map<string, ContentMoment & { readonly earlier: ContentMoment[] }>()
   for (const { source, moments } of all) {
     const rules = rulesOf(source)
     if (rules === undefined) continue
     for (const { paths, commit, ...moment } of moments) {
       const isShown = commit !== undefined && rules.isCommitShown(commit.id)
       const plain: ContentMoment = isShown ? { ...moment, commit } : moment
-      for (const path of paths) shown.set(`${source}/${path}`, atApproval(plain, rules.approvedAt(path)))
+      for (const path of paths) {
+        const key = `${source}/${path}`
+        const last = shown.get(key)
+        if (last === undefined) shown.set(key, { ...atApproval(plain, rules.approvedAt(path)), earlier: [] })
+        else if (last.earlier.length < MOST_EARLIER) last.earlier.push(plain)
+      }
     }
   }
   return shown
 }
+
+const MOST_EARLIER = 20
 
 /** Before its approval, content waits. */
 function atApproval(moment: ContentMoment, approvedAt: string | undefined): ContentMoment {

@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto'
 import { WorkerClient } from '../../../base/async/worker-client.ts'
 import { matcher } from '../../../base/globs.ts'
 import type {
   MisfitDiagnostic,
+  PageDecision,
   PageGeneration,
   PageHost,
   PageRing,
@@ -16,6 +18,7 @@ import type {
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
 import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
+import type { Decided } from '../../../sync/model/decisions/decided.ts'
 import type { Item } from '../../../sync/model/item.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
@@ -26,6 +29,7 @@ import type { DaemonContext } from '../../runtime/context.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import type { PendingSides } from '../changes/comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../changes/history.ts'
+import { decidedText } from '../decision-text.ts'
 import type { ItemsOf } from '../items.ts'
 import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
@@ -98,6 +102,7 @@ export class PageData implements AsyncDisposable {
       items: () => this.#now().items,
       misfits: () => this.#misfitsNow(),
       packBudgets: parts.config.packBudgets,
+      decisions: (about) => this.#decisions(about),
       history: () => this.#history(),
       lastChanges: () => this.#moments.read(),
       compare: (from, to) => this.#compare(from, to),
@@ -159,6 +164,29 @@ export class PageData implements AsyncDisposable {
   #around(configured: ConfiguredSource, catalog: Catalog): Around {
     const { store } = this.#parts
     return { catalog, configured, decisions: store.decisions, scans: store.scans.knownOf(configured.source.id) }
+  }
+
+  #decisions(about?: { readonly source: string; readonly path: string }): readonly PageDecision[] {
+    const { history } = this.#parts.store.decisions
+    const isAsked = ({ source, skill }: Decided): boolean =>
+      about === undefined || (source === about.source && skill === about.path)
+    const newest = history.filter(isAsked).toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
+    return newest.slice(0, MOST_MOMENTS).map((decided) => ({
+      at: decided.at,
+      id: idOfDecided(decided),
+      text: this.#clean(decidedText(this.#isNamed(decided) ? decided : { ...decided, skill: '(in no list)' })),
+    }))
+  }
+
+  /** True if the decision names no skill, or one that is in no list for no other reason than a decision. */
+  #isNamed({ source: id, skill: named }: Decided): boolean {
+    if (named === undefined || id === undefined) return true
+    const source = this.#parts.config.sources.find(({ source }) => source.id === id)?.source
+    const snapshot = this.#parts.registry.catalog.snapshots.find((one) => one.source === id)
+    const skill = snapshot?.skills.find(({ path, upstream }) => path === named || upstream?.uri === named)
+    return (
+      source !== undefined && skill !== undefined && skill.standing !== 'unlisted' && !isHiddenIn(source)(skill.path)
+    )
   }
 
   async #history(): Promise<readonly PageGeneration[] | undefined> {
@@ -263,6 +291,11 @@ function moveOf({ source, from, to, skills }: SourceMove, isHidden: IsHidden | u
     first: group.first.filter(({ path, isUnlisted }) => isUnlisted !== true && !isHidden(path)),
   }))
   return { source, from, to, changes }
+}
+
+/** The same after a restart, in which the order of its members may differ. */
+function idOfDecided({ at, by, who, decision, source, ring, skill, commit, reason }: Decided): string {
+  return hash('sha256', JSON.stringify([at, by, who, decision, source, ring, skill, commit, reason])).slice(0, 16)
 }
 
 /** True for the path of a skill that the source keeps out of lists now. */

@@ -15,6 +15,8 @@ import type { SignIn } from '../../sign-in.ts'
 import { viewOf, WHOLE } from '../../view.ts'
 import type { View } from '../../view.ts'
 import { catalogView } from '../catalog-view.ts'
+import { changesFeed } from '../changes-feed.ts'
+import type { Feed } from '../changes-feed.ts'
 import { changesView } from '../changes-view.ts'
 import { connectView } from '../connect-view.ts'
 import { FileRenderer } from '../file-renderer.ts'
@@ -82,6 +84,7 @@ export class PageRoutes implements AsyncDisposable {
     const view = this.#viewFor(request, reader, seen, registry)
     const drawn = await draw(view, this.#readables)
     signal.throwIfAborted()
+    if ('feed' in drawn) return sendPage(response, 200, drawn.feed, FEED_HEAD)
     if ('to' in drawn) return sendStatus(response, 308, { location: drawn.to, 'content-length': '0' })
     sendPage(response, drawn.status ?? 200, this.#frame(drawn, view, reader))
   }
@@ -166,7 +169,11 @@ export class PageRoutes implements AsyncDisposable {
     }
   }
 
-  #frame(body: PageBody, { catalog, isWhole, host, up }: PageView, { principal, isSignedIn }: Reader): string {
+  #frame(
+    body: PageBody,
+    { catalog, isWhole, isAdmitted, host, up }: PageView,
+    { principal, isSignedIn }: Reader,
+  ): string {
     return renderPage(body, {
       name: this.#parts.title,
       up,
@@ -177,16 +184,17 @@ export class PageRoutes implements AsyncDisposable {
             generation: catalog.generation,
             problems: problemCount(host),
             sources: troubleCount(host),
-            banner: troubleBanner(host, up),
+            banner: isAdmitted ? troubleBanner(host, up) : EMPTY_HTML,
+            hasUses: isAdmitted && host.uses !== undefined,
           }
         : undefined,
     })
   }
 }
 
-/** Some items name clients, people or machines. */
+/** Decisions and some items name clients, people or machines. */
 function withoutPrivate(host: PageHost): PageHost {
-  return { ...host, items: () => host.items().filter(({ isPrivate }) => isPrivate !== true) }
+  return { ...host, items: () => host.items().filter(({ isPrivate }) => isPrivate !== true), decisions: () => [] }
 }
 
 /** A reader of a part of the catalog must not learn of other generations. */
@@ -195,8 +203,12 @@ function newsOf({ generation, digest }: Catalog, { packs }: View): object {
   return packs === undefined ? { generation, ...mark } : mark
 }
 
-/** Renders one page, or returns its address. */
-export type RenderPage = (view: PageView, readables: FileRenderer) => PageBody | Moved | Promise<PageBody | Moved>
+const FEED_HEAD = { 'content-type': 'application/atom+xml; charset=utf-8' }
+
+/** Renders one page or a feed, or returns its address. */
+export type RenderPage = (view: PageView, readables: FileRenderer) => Drawn | Promise<Drawn>
+
+type Drawn = PageBody | Feed | Moved
 
 interface Moved {
   readonly to: string
@@ -211,6 +223,7 @@ export function pagesOf(
     '/': (view) => catalogView(view, title),
     '/sources': ofEverything(sourcesView),
     '/changes': ofEverything(changesOrPending),
+    '/changes.atom': ofEverything(async (view) => changesFeed(view, title)),
     '/problems': ofEverything(problemsView),
     '/connect': connectView,
     '/budget': budgetView,

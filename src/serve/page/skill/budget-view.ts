@@ -14,6 +14,7 @@ import type { PageView } from '../page-view.ts'
 export function budgetView(view: PageView): PageBody {
   return {
     title: 'Context budget',
+    place: 'budget',
     content: html`<h1>Context budget</h1>
       <p class="lead">
         The list of names and descriptions that an agent gives to its model before it loads any skill. Over its limit,

@@ -22,16 +22,15 @@ interface SkillUse {
 /** Renders the ways to use a skill. It shows only those that work for every reader of the page. */
 export async function skillUse(entry: CatalogSkill, view: PageView): Promise<Html> {
   const name = await installedAs(entry, view)
-  const uses = [
-    linkUse(entry),
-    name === undefined ? undefined : installerUse(name, view),
-    await promptUse(entry, view),
-    await idUse(entry, view),
-    { where: 'URI', text: entry.uri, what: 'the URI' },
-  ]
+  const uses = [linkUse(entry), name === undefined ? undefined : installerUse(name, view), await promptUse(entry, view)]
+  const names = [await idUse(entry, view), { where: 'URI', text: entry.uri, what: 'the URI' }]
   return html`<section class="card use" aria-labelledby="use">
     <h2 id="use">Use this skill</h2>
     <div class="uses">${uses.filter((use) => use !== undefined).map(useHtml)}</div>
+    <details id="names">
+      <summary>Id and URI</summary>
+      <div class="uses">${names.map(useHtml)}</div>
+    </details>
     ${name === undefined ? EMPTY_HTML : html`<p><a href="${view.up}.well-known/agent-skills/${name}.zip" download>Download as zip</a></p>`}
   </section>`
 }

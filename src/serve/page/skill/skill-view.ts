@@ -11,14 +11,15 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { pathBelow } from '../../../sync/model/uris/skill-uri.ts'
 import { deprecationText, lifecycleOf } from '../../../sync/skill/lifecycle.ts'
 import { mimeTypeOf } from '../../mime.ts'
+import { decisionItem } from '../changes-view.ts'
 import type { Readable, FileRenderer } from '../file-renderer.ts'
-import { contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
+import { CHANGES, commitWords, contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
 import type { CommitWords } from '../format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageBody } from '../layout.ts'
 import type { ContentMoment } from '../page-data.ts'
-import { commitWordsFor, momentLookup } from '../page-view.ts'
+import { momentLookup } from '../page-view.ts'
 import type { PageView } from '../page-view.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
@@ -44,8 +45,7 @@ export async function skillView(entry: CatalogSkill, view: PageView, readables: 
     content: html`<div id="skill" data-live>
       <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}?source=${source}">${source}</a></p>
       <h1>${isolateText(name)}</h1>
-      <p class="lead">${isolateText(description)}</p>
-      ${deprecationNote(entry)}
+      ${descriptionOf(description)} ${deprecationNote(entry)} ${toolsOf(entry)}
       <div class="facts">
         ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, view.host.now())}</span>`}
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
@@ -60,6 +60,22 @@ export async function skillView(entry: CatalogSkill, view: PageView, readables: 
       </div>
     </div>`,
   }
+}
+
+/** A long one is cut until it is clicked. */
+function descriptionOf(description: string): Html {
+  if (description.length <= SHORT_DESCRIPTION) return html`<p class="lead">${isolateText(description)}</p>`
+  return html`<details id="description" class="clamped">
+    <summary class="lead"><span class="clamp">${isolateText(description)}</span></summary>
+  </details>`
+}
+
+const SHORT_DESCRIPTION = 150
+
+/** What an agent may do with the skill without a question. */
+function toolsOf({ frontmatter }: CatalogSkill): Html {
+  const tools = frontmatter['allowed-tools']
+  return tools === undefined ? EMPTY_HTML : html`<p><strong>allowed-tools</strong> ${isolateText(fieldText(tools))}</p>`
 }
 
 /** A reader of some packs must not learn how clients outside of them use a skill, nor a reader that was not admitted. */
@@ -163,14 +179,13 @@ function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: Pag
       <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
       <dt>Folder</dt>
       <dd>${linked(isolateText(skill.path === '' ? 'the root' : skill.path), pages.folder)}</dd>
-      ${moment === undefined ? EMPTY_HTML : momentTerm(moment, view)}
       ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, skill.kept === undefined ? pages.commit : undefined, view)}
       ${skill.kept === undefined ? EMPTY_HTML : keptTerms(skill.kept, pages.commit)}
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
       ${lifecycleTerms(entry)}
     </dl>
-    ${placesOf(entry, view)} ${declared(entry)}
+    ${placesOf(entry, view)} ${historyOf(entry, moment, view)} ${declared(entry)}
     <h2 id="files">${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</h2>
     <ul class="files">
       ${filesOf(entry)
@@ -240,7 +255,8 @@ function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot 
 /** `page`: the page of the commit at its git host. */
 function commitTerms(snapshot: Snapshot, page: string | undefined, view: PageView): Html {
   const { ref, commit, tag } = snapshot.revision
-  const words = commitWordsFor(snapshot, view)
+  // A reader of some packs gets none.
+  const words = view.isWhole ? commitWords(snapshot) : undefined
   return html`<dt>Commit of the source</dt>
     <dd class="digest">${linked(html`${commit}`, page)}</dd>
     ${words === undefined ? EMPTY_HTML : html`<dd>${wordsHtml(words)}</dd>`}
@@ -266,20 +282,26 @@ function wordsHtml({ subject, author, at }: CommitWords): Html {
   return html`${isolateText(subject)} <span class="quiet">${isolateText(author)}${when}</span>`
 }
 
-/** The change of the skill on this hub, with the commit that brought it. Only readers of everything see generations. */
-function momentTerm({ at, change, generation, commit }: ContentMoment, { isWhole }: PageView): Html {
-  const where = isWhole ? html`, generation ${generation}` : EMPTY_HTML
-  const by = commit === undefined ? EMPTY_HTML : html`<dd>${shortCommit(commit.id)} ${wordsHtml(commit)}</dd>`
-  return html`<dt>${MOMENTS[change]}</dt>
-    <dd>${minute(at)}${where}</dd>
-    ${by}`
+/** The changes of the skill on this hub, and the decisions about it. Only readers of everything see generations. */
+function historyOf(entry: CatalogSkill, moment: ContentMoment | undefined, view: PageView): Html {
+  const { host, isWhole, up } = view
+  const decisions = host.decisions({ source: entry.source, path: entry.skill.path })
+  if (moment === undefined && decisions.length === 0) return EMPTY_HTML
+  const moments = moment === undefined ? [] : [moment, ...(moment.earlier ?? [])]
+  return html`<h2 id="history">History on this hub</h2>
+    <ol class="files">
+      ${moments.map((one) => momentItem(one, isWhole, up))} ${decisions.map((one) => decisionItem(one, view))}
+    </ol>`
 }
 
-const MOMENTS: Readonly<Record<ContentMoment['change'], string>> = {
-  added: 'Added on this hub',
-  changed: 'Changed on this hub',
-  approved: 'Approved on this hub',
-  unknown: 'Unchanged on this hub since at least',
+function momentItem({ at, change, generation, commit }: ContentMoment, isWhole: boolean, up: string): Html {
+  const compared = `${up}changes?from=${generation - 1}&to=${generation}`
+  const where =
+    change === 'unknown' ? html`generation ${generation}` : html`<a href="${compared}">generation ${generation}</a>`
+  return html`<li>
+    ${CHANGES[change]} ${minute(at)}${isWhole ? html`, ${where}` : EMPTY_HTML}
+    ${commit === undefined ? EMPTY_HTML : html`${shortCommit(commit.id)} ${wordsHtml(commit)}`}
+  </li>`
 }
 
 function signerText(signers: Signers | undefined): Html {
@@ -303,17 +325,23 @@ function notesOf(entry: CatalogSkill, { host }: PageView): Html {
 }
 
 /**
- * Renders the frontmatter except name and description. Some fields are instructions to the client that loads the skill.
+ * Renders the frontmatter except the fields that stand above. Some fields are instructions to the client that loads the skill.
  */
 function fieldsOf(frontmatter: JsonObject): Html[] {
-  const entries = Object.entries(frontmatter).filter(([key]) => key !== 'name' && key !== 'description')
+  const entries = Object.entries(frontmatter).filter(([key]) => !ABOVE.has(key))
   return entries.slice(0, MOST_FIELDS).map(([key, value]) => {
-    const text = typeof value === 'string' ? value : JSON.stringify(value)
-    const cut = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
     return html`<dt>${visible(key)}</dt>
-      <dd>${isolateText(cut)}</dd>`
+      <dd>${isolateText(fieldText(value))}</dd>`
   })
 }
+
+function fieldText(value: JsonObject[string]): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
+}
+
+/** The fields that stand above. */
+const ABOVE: ReadonlySet<string> = new Set(['name', 'description', 'allowed-tools'])
 
 const MOST_FIELDS = 30
 const MOST_CHARACTERS = 500

@@ -37,16 +37,18 @@ describe('where no token is needed', () => {
   })
   afterAll(async () => served[Symbol.asyncDispose]())
 
-  test('the page lists each served skill with its source and commit, and says how to connect', async () => {
+  test('the page lists each served skill with its source, and says how to connect', async () => {
     const { status, headers, text } = await ask(served.http.url, '/')
 
     expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/html; charset=utf-8' })
     expect(text).toContain('<a href="./skills/fx/tidy/"><bdi>tidy</bdi></a>')
     expect(text).toContain('<bdi>Tidies up</bdi>')
-    expect(text).toContain(`<code title="${commit}">${commit.slice(0, 12)}</code>`)
-    expect(text).toContain(served.url)
-    expect(text).toContain('2 skills of 1 source')
-    expect((await ask(served.http.url, '/connect')).text).toContain(`npx skills add ${served.http.url}`)
+    expect(text).toContain('<span>fx</span>')
+    expect(text).toMatch(/<p id="count" [^>]*>2 skills<\/p>/)
+    expect(text).not.toContain(commit.slice(0, 12))
+    const connect = (await ask(served.http.url, '/connect')).text
+    expect(connect).toContain(served.url)
+    expect(connect).toContain(`npx skills add ${served.http.url}`)
     expect(text).not.toContain('secret')
   })
 
@@ -82,6 +84,18 @@ describe('where no token is needed', () => {
     expect(text).toContain(`claude plugin marketplace add ${served.http.url}/marketplace.git`)
     expect(text).toContain('codex plugin add skills@acme')
     expect(text).not.toContain('.netrc')
+    expect(text.indexOf('skillsyncd link')).toBeLessThan(text.indexOf('claude plugin'))
+    const clients = Array.from(text.matchAll(/<h3>([^<]*)<\/h3>/g), ([, client]) => client)
+    expect(clients).toEqual([
+      'Claude Code',
+      'Codex',
+      'Copilot CLI',
+      'VS Code',
+      'Claude Desktop',
+      'Cursor',
+      'Gemini CLI',
+      'MCP Inspector',
+    ])
   })
 
   test('what a repository says is text on the page, and no part of it', async () => {
@@ -342,7 +356,9 @@ test('behind https the cookie is sent over https alone, and our own address is t
     origin,
     host: 'skills.example.com',
   })
-  const shown = await ask(served.http.url, '/', { headers: { cookie: cookieIn(entered), host: 'skills.example.com' } })
+  const shown = await ask(served.http.url, '/connect', {
+    headers: { cookie: cookieIn(entered), host: 'skills.example.com' },
+  })
 
   expect(entered.headers['set-cookie']?.[0]).toMatch(
     /^__Host-skillsyncd=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict; Secure$/,

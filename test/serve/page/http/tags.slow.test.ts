@@ -54,7 +54,7 @@ describe('the tags of the page', () => {
     const text = await page('/?tag=pdf')
 
     expect(text).toMatch(/<option value="pdf"\s+selected>pdf \(2\)<\/option>/)
-    expect(text).toMatch(/id="count"[^>]*>2 skills in 3 places, of 4</)
+    expect(text).toMatch(/id="count"[^>]*>2 skills \(1 duplicate\), of 4</)
   })
 
   test('that no listed skill has find nothing, and the page says so', async () => {
@@ -171,7 +171,7 @@ async function textOf(served: Served, path: string): Promise<string> {
 
 /** The choices of the filter. */
 function choicesIn(text: string): string[] {
-  const [, choices = ''] = /<select id="tag" name="tag">(.*?)<\/select>/.exec(text) ?? []
+  const [, choices = ''] = /<select id="tag" name="tag" form="find">(.*?)<\/select>/.exec(text) ?? []
   return Array.from(choices.matchAll(/<option [^>]*>([^<]*)</g), ([, choice = '']) => choice)
 }
 

@@ -91,7 +91,7 @@ describe('the page of a skill of a repository at a git host', () => {
     const text = await drawn('https://github.com/owner/repo', false)
 
     expect(text).not.toMatch(/github|generation \d/)
-    expect(text).toContain('Added on this hub')
+    expect(text).toMatch(/History on this hub<.*<li>\s*added <time/s)
   })
 })
 

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Principal } from '../../../../src/serve/principal.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { momentsFound, serve } from '../../../support/served.ts'
+import type { Served, ServedOptions } from '../../../support/served.ts'
+import { sourceId } from '../../../sync/store/samples.ts'
+import { ask } from '../../http/ask.ts'
+import type { Answer } from '../../http/ask.ts'
+
+const FX = sourceId('fx')
+const REASON = 'replaced by <b>our own</b>'
+
+const skill = (name: string, body = 'body'): string => `---\nname: ${name}\ndescription: About ${name}\n---\n${body}\n`
+
+/** A hub with two generations, and decisions before and after each. */
+async function filled(repository: Repository, options: ServedOptions): Promise<Served> {
+  await repository.commit({
+    'one/SKILL.md': skill('one'),
+    'two/SKILL.md': skill('two'),
+    'secret/quiet/SKILL.md': skill('quiet'),
+  })
+  const served = await serve(repository, { source: ["unlisted: ['secret/**']"], ...options })
+  const { decisions } = served.daemon.parts
+  await decisions.disable(FX, 'one', true, { by: 'ida', reason: REASON })
+  await decisions.disable(FX, 'secret/quiet', true, { by: 'ida', reason: 'out' })
+  await decisions.disable(FX, 'one', false, { by: 'ida' })
+  await repository.commit({ 'one/SKILL.md': skill('one', 'more'), 'two/SKILL.md': null })
+  await served.sync()
+  await decisions.disable(FX, 'one', true, { by: 'joe' })
+  return served
+}
+
+describe('the history of the hub', () => {
+  let repository: Repository
+  let served: Served
+  let packs: Principal['packs']
+  beforeAll(async () => {
+    repository = await Repository.create()
+    served = await filled(repository, {
+      config: ['packs: [{ id: some, include: [{ path: two }] }]'],
+      access: {
+        isTokenRequired: true,
+        authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...(packs && { packs }) }),
+      },
+    })
+  })
+  afterAll(async () => {
+    await served[Symbol.asyncDispose]()
+    await repository[Symbol.asyncDispose]()
+  })
+
+  const get = async (path: string, as?: Principal['packs']): Promise<Answer> => {
+    packs = as
+    return page(served, path, { authorization: 'Bearer x' })
+  }
+
+  test('has the decisions at their times between the generations, with who decided and why', async () => {
+    const { text } = await get('/changes')
+    const [, list = ''] = /<ol class="list">(.*)<\/ol>/.exec(text) ?? []
+    const items = list
+      .split(/<li>(?= <h2>| <span class="tag quiet">decision)/)
+      .map((item) => item.replaceAll(/<[^>]*>/g, ''))
+
+    expect(items.slice(1)).toEqual([
+      expect.stringMatching(/^ decision disable fx\/one by joe /),
+      expect.stringMatching(/^ Generation 2 .*changed one.*removed two/),
+      expect.stringMatching(/^ decision enable fx\/one by ida /),
+      expect.stringMatching(/^ decision disable fx\/\(in no list\) by ida: out /),
+      expect.stringMatching(/^ decision disable fx\/one by ida: replaced by &#60;b&#62;our own/),
+      expect.stringMatching(/^ Generation 1 .*added one, two/),
+    ])
+    expect(text).not.toMatch(/\/quiet|quiet<|secret/)
+  })
+
+  test('is an Atom feed with the same entries, whose ids stay the same', async () => {
+    const { status, headers, text } = await get('/changes.atom')
+    served.renew()
+    const again = await get('/changes.atom')
+    const ids = Array.from(text.matchAll(/<id>(.*?)<\/id>/g), ([, id]) => id)
+
+    expect({ status, type: headers['content-type'] }).toEqual({
+      status: 200,
+      type: 'application/atom+xml; charset=utf-8',
+    })
+    expect(text).toMatch(/^<\?xml version="1.0" encoding="utf-8"\?> <feed xmlns="http:\/\/www.w3.org\/2005\/Atom">/)
+    expect(ids).toHaveLength(7)
+    expect(new Set(ids).size).toBe(7)
+    expect(ids.slice(1)).toEqual([
+      expect.stringMatching(/^tag:[\w.-]+,\d{4}-\d\d-\d\d:decision\/[0-9a-f]{16}$/),
+      expect.stringMatching(/^tag:[\w.-]+,\d{4}-\d\d-\d\d:generation\/2\/\d{4}-/),
+      ...Array.from({ length: 3 }, () => expect.stringContaining(':decision/')),
+      expect.stringContaining(':generation/1/'),
+    ])
+    expect(text).toContain('<title>Generation 2: fx: changed one; removed two</title>')
+    expect(text).toContain(`href="${served.http.url}/changes?from=1&#38;to=2"`)
+    expect(text).toContain('<title>disable fx/one by ida: replaced by &#60;b&#62;our own&#60;/b&#62;</title>')
+    expect(text).not.toMatch(/\/quiet|secret|<b>/)
+    expect(again.text).toBe(text)
+  })
+
+  test('does not exist for a reader of packs', async () => {
+    const feed = await get('/changes.atom', new Set(['some']))
+    const none = await get('/none', new Set(['some']))
+
+    expect(feed.status).toBe(404)
+    expect(feed.text).not.toMatch(/Generation|ida|<feed/)
+    expect(none.status).toBe(404)
+  })
+})
+
+test('the history of a public page has the generations alone', async () => {
+  await using repository = await Repository.create()
+  await using served = await filled(repository, {
+    config: ['serve: { public: [page], http: { allowed_hosts: [skills.example.com] } }'],
+  })
+
+  for (const path of ['/changes', '/changes.atom']) {
+    const { status, text } = await page(served, path)
+    expect(status, path).toBe(200)
+    expect(text, path).toContain('Generation 2')
+    expect(text, path).not.toMatch(/\bida\b|joe|our own|decision\b|quiet</)
+  }
+})
+
+test('a skill has the decisions about it, for readers who are admitted', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one'), 'two/SKILL.md': skill('two') })
+  let packs: Principal['packs']
+  await using served = await serve(repository, {
+    config: ['packs: [{ id: some, include: [{ path: one }] }]'],
+    access: {
+      isTokenRequired: true,
+      authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...(packs && { packs }) }),
+    },
+  })
+  for (const isOut of [true, false])
+    await served.daemon.parts.decisions.disable(FX, 'one', isOut, { by: 'ida', reason: REASON })
+  await momentsFound(served)
+  const textOf = async (path: string): Promise<string> => (await page(served, path, { authorization: 'Bearer x' })).text
+
+  const [one, two] = [await textOf('/skills/fx/one/'), await textOf('/skills/fx/two/')]
+  packs = new Set(['some'])
+  const ofPacks = await textOf('/skills/fx/one/')
+
+  expect(one).toMatch(/<ol class="files">[^]*disable fx\/one by ida: replaced by &#60;b&#62;our own[^]*<\/ol>/)
+  expect(two).not.toContain('ida')
+  expect(ofPacks).toContain('History on this hub')
+  expect(ofPacks).not.toMatch(/\bida\b|our own|generation \d/)
+})
+
+test('the feed needs a token where the page does', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one') })
+  await using served = await serve(repository, {
+    access: { isTokenRequired: true, authenticate: async () => undefined },
+  })
+
+  expect((await ask(served.http.url, '/changes.atom')).status).toBe(401)
+})
+
+async function page({ http }: Served, path: string, headers = {}): Promise<Answer> {
+  const answer = await ask(http.url, path, { headers })
+  return { ...answer, text: answer.text.replace(/<style>.*<\/style>/s, '').replaceAll(/\s+/g, ' ') }
+}
