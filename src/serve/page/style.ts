@@ -113,7 +113,7 @@ dl.terms dd { margin: 0; overflow-wrap: anywhere }
 .table summary h2::before { content: '▸ '; color: var(--soft) } .table [open] summary h2::before { content: '▾ ' }
 .table dl { margin: .6rem 0 1rem; padding-left: 1rem } .table .note { margin: .3rem 0 }
 @media (min-width: 62rem) { .table summary { grid-template-columns: minmax(0, 1.4fr) 11rem minmax(0, 1.4fr) minmax(0, 1.3fr) 8rem; align-items: baseline } }
-.clamped { margin: 0 0 1rem } .clamped .lead { padding: 0 } .clamped[open] .clamp { display: inline }
+.clamped { margin: 0 0 1rem } .clamped .lead { display: block; padding: 0 } .clamped[open] .clamp { display: inline }
 .state { display: flex; flex-wrap: wrap; align-items: baseline; gap: .2rem .8rem }
 .state h2 { margin: 0 }
 .state { margin-bottom: .7rem }

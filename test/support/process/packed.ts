@@ -192,6 +192,7 @@ function hostOf(registry: Registry): PageHost {
       })),
     scanFindings: ({ source }) => [`note word/first SKILL.md: It is of ${source}`],
     lastChanges: async () => new Map(),
+    decisions: () => [{ at: new Date(0).toISOString(), id: '0', text: JSON.stringify(pathsIn(registry)) }],
     history: async () => [
       {
         generation: 1,
