@@ -53,7 +53,7 @@ answerParent({
       searchPage(
         registry.catalog,
         { text, source: '', pack: '', tag: '', sort: 'match', page: 1 },
-        { hits: undefined, changedMs: () => 0, isInPack: () => true },
+        { hits: undefined, changedMs: () => 0, usesOf: () => 0, isInPack: () => true },
       ),
     ),
   }),

@@ -99,6 +99,7 @@ const NO_HOST: PageHost = {
   items: () => [],
   misfits: () => [],
   packBudgets: {},
+  decisions: () => [],
   lastChanges: async () => new Map(),
   history: async () => [],
   compare: async () => undefined,
