@@ -125,12 +125,12 @@ test('the history of a public page has the generations alone', async () => {
 test('a skill has the decisions about it, for readers who are admitted', async () => {
   await using repository = await Repository.create()
   await repository.commit({ 'one/SKILL.md': skill('one'), 'two/SKILL.md': skill('two') })
-  let packs: Principal['packs']
+  const reader: { packs?: ReadonlySet<string> } = {}
   await using served = await serve(repository, {
     config: ['packs: [{ id: some, include: [{ path: one }] }]'],
     access: {
       isTokenRequired: true,
-      authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...(packs && { packs }) }),
+      authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...reader }),
     },
   })
   for (const isOut of [true, false])
@@ -139,7 +139,7 @@ test('a skill has the decisions about it, for readers who are admitted', async (
   const textOf = async (path: string): Promise<string> => (await page(served, path, { authorization: 'Bearer x' })).text
 
   const [one, two] = [await textOf('/skills/fx/one/'), await textOf('/skills/fx/two/')]
-  packs = new Set(['some'])
+  reader.packs = new Set(['some'])
   const ofPacks = await textOf('/skills/fx/one/')
 
   expect(one).toMatch(/<ol class="files">[^]*disable fx\/one by ida: replaced by &#60;b&#62;our own[^]*<\/ol>/)

@@ -1,9 +1,9 @@
-import { changesText } from '../../sync/model/changes/skill-changes.ts'
-import { movesOf } from './changes-view.ts'
-import { escapedText, html, isolateText, plainText } from './html.ts'
-import type { Html } from './html.ts'
-import type { PageDecision, PageGeneration } from './page-data.ts'
-import type { PageView } from './page-view.ts'
+import { changesText } from '../../../sync/model/changes/skill-changes.ts'
+import { movesOf } from '../changes-view.ts'
+import { escapedText, html, isolateText, plainText } from '../html.ts'
+import type { Html } from '../html.ts'
+import type { PageDecision, PageGeneration } from '../page-data.ts'
+import type { PageView } from '../page-view.ts'
 
 /** An Atom feed (RFC 4287), as text. */
 export interface Feed {
