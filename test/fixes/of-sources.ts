@@ -2,6 +2,7 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { skill } from '../e2e/world.ts'
 import type { World } from '../e2e/world.ts'
+import { configured, next, nothing, typing, write } from './doing.ts'
 import type { Reader, Reproduction } from './reproduction.ts'
 
 const SYNC = ['sync', 'team']
@@ -297,13 +298,6 @@ function many(count: number): Record<string, string> {
   return Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skill(name, 'first')]))
 }
 
-async function nothing(): Promise<void> {}
-
-/** Moves the branch of `team` on. */
-async function next({ repository }: World): Promise<string> {
-  return repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
-}
-
 /** Serves `team`, which is reviewed from then on. */
 async function reviewed(world: World): Promise<void> {
   await world.synced()
@@ -314,25 +308,12 @@ async function limited(world: World, budget: number): Promise<void> {
   await write(world, [], ['packs:', '  - id: core', '    include: [{ source: team }]', `    budget: ${budget}`])
 }
 
-async function write({ home, git, repository }: World, lines: readonly string[], rest: readonly string[] = []) {
-  await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h', ...lines] }, rest)
-}
-
-/** Writes the source `team` anew, with its address and these lines. */
-function configured(...lines: readonly string[]): (reader: Reader) => Promise<void> {
-  return async ({ world }) => write(world, lines)
-}
-
 /** Names the credential of the source, which is there. */
 function withToken(): (reader: Reader) => Promise<void> {
   return async ({ world }) => {
     world.home.env['TEAM_TOKEN'] = 'secret'
     await write(world, ['auth: { token: { env: TEAM_TOKEN } }'])
   }
-}
-
-function typing(command: RegExp, filled?: Readonly<Record<string, string>>): (reader: Reader) => Promise<void> {
-  return async (reader) => void (await reader.types(command, filled))
 }
 
 /** The commands about a commit that waits. */

@@ -46,7 +46,7 @@ export const STORE_FINDINGS = {
   },
   'file-damaged': {
     meaning: 'A served file is missing or damaged. No client gets it',
-    fix: 'skillsyncd sync fetches it again',
+    fix: 'A daemon fetches it at the next read',
   },
   'snapshot-damaged': {
     meaning: "A part of the store's own records is missing or damaged",
@@ -78,7 +78,7 @@ export const STORE_FINDINGS = {
   },
   stranger: {
     meaning: 'A checkout contains something that is not of the skill',
-    fix: 'Nothing, or remove what you put there',
+    fix: 'Nothing, or remove it',
   },
   'proof-damaged': {
     meaning: 'The stored commit and tag do not lead to what is served',

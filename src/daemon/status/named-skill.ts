@@ -28,6 +28,7 @@ export function noneCalled(all: readonly SkillReference[], asked: string): never
 
 /** The skill that was probably meant by a name that none has, or where all of them are listed. */
 export function unknownNameHint(all: readonly SkillReference[], asked: string): string {
+  if (all.length === 0) return 'none is served yet: skillsyncd sync brings them, or shows why it cannot'
   const names = new Set(all.flatMap((one) => [...ALONE(one), ...FULL(one), ...OF_SOURCE(one)]))
   const meant = closestTo(asked, [...names])
   return meant === undefined ? 'skillsyncd list shows them' : `did you mean "${meant}"?`

@@ -64,7 +64,8 @@ function isIntoDatabase({ values: { to, from } }: Context): boolean {
 async function existingStore({ state }: Config): Promise<Store> {
   const store = await Store.openExisting(state)
   if (store !== undefined) return store
-  throw new SyncError('no-state-folder', `Cannot copy "${state}": nothing is stored there yet`)
+  const fix = 'Run skillsyncd sync first, or name the state folder of the daemon with --state'
+  throw new SyncError('no-state-folder', `Cannot copy "${state}": nothing is stored there yet`, { fix })
 }
 
 /** Runs the work with the lock of the state folder. */

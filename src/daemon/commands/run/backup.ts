@@ -34,10 +34,9 @@ export const backupCommand: Command = {
     const config = await configFor(context)
     using store = await Store.openExisting(config.state)
     if (store === undefined || (config.postgres === undefined && (await store.objects.head()) === undefined))
-      throw new SyncError(
-        'no-state-folder',
-        `Cannot back up "${config.state}": nothing is published there yet; run skillsyncd sync first, or name the state folder of the daemon with --state`,
-      )
+      throw new SyncError('no-state-folder', `Cannot back up "${config.state}": nothing is published there yet`, {
+        fix: 'Run skillsyncd sync first, or name the state folder of the daemon with --state',
+      })
     using progress = progressOf(context)
     progress.show(`copying "${config.state}"`)
     const contents = await backUp(store, file)

@@ -80,7 +80,7 @@ test('a backup is made while a daemon runs, into no file that is there, and of n
   expect(nothing).toMatchObject({
     status: 1,
     stderr: expect.stringContaining(
-      'nothing is published there yet; run skillsyncd sync first, or name the state folder of the daemon',
+      'nothing is published there yet\n  Run skillsyncd sync first, or name the state folder of the daemon with --state\n',
     ),
   })
   expect(unnamed).toMatchObject({ status: 2, stderr: expect.stringContaining('Name the file of the backup') })

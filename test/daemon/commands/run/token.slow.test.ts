@@ -340,6 +340,6 @@ test('a backup of a state folder in which nothing was published is refused', asy
 
   expect(refused).toMatchObject({ status: 1, stdout: '' })
   expect(refused.stderr).toContain(
-    'nothing is published there yet; run skillsyncd sync first, or name the state folder of the daemon',
+    'nothing is published there yet\n  Run skillsyncd sync first, or name the state folder of the daemon with --state\n',
   )
 })

@@ -1,0 +1,216 @@
+import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Store } from '../../src/sync/store/store.ts'
+import type { World } from '../e2e/world.ts'
+import { damageObject, servedIn } from '../support/damage.ts'
+import { next, nothing, typing, write } from './doing.ts'
+import type { Reproduction } from './reproduction.ts'
+
+const VERIFY = ['verify']
+
+/** The findings of `verify`, by code. */
+const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
+  'checkout-edited': {
+    make: async (world) => {
+      await world.synced()
+      const file = await checkedOut(world)
+      await chmod(file, 0o644)
+      await writeFile(file, 'edited')
+    },
+    ask: VERIFY,
+    ways: { 'the next publish': async ({ world }) => changed(world) },
+  },
+  stranger: {
+    make: async (world) => {
+      await world.synced()
+      await writeFile(join(dirname(await checkedOut(world)), 'note.txt'), 'mine')
+    },
+    ask: VERIFY,
+    ways: { removed: async ({ world }) => rm(join(dirname(await checkedOut(world)), 'note.txt')) },
+  },
+  'generation-damaged': {
+    make: async (world) => {
+      await world.synced()
+      damageObject(world.home.state, servedIn(world.home.state))
+    },
+    ask: VERIFY,
+    ways: { synced: typing(/skillsyncd sync/) },
+  },
+  'decisions-lost': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('disable', 'alpha')
+      for (const name of ['decisions.json', 'decisions-copy.json']) await rm(join(world.home.state, name))
+    },
+    ask: VERIFY,
+    says: /decisions-lost: [^\n]*\n/,
+    ways: {
+      'the record, copied': async (reader) => reader.runs(/cp "[^"]+" "[^"]+"/),
+    },
+  },
+  'lock-missing': {
+    source: ['every: 1h', 'update: locked'],
+    make: nothing,
+    ask: VERIFY,
+    ways: {
+      locked: async (reader) => {
+        await reader.types(/skillsyncd lock/)
+        await reader.world.synced()
+      },
+    },
+  },
+  'lock-unreadable': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('lock')
+      await writeFile(lockOf(world), '{')
+    },
+    ask: VERIFY,
+    ways: {
+      'a new one': async (reader) => {
+        await rm(lockOf(reader.world))
+        await reader.types(/skillsyncd lock/)
+      },
+    },
+  },
+  'lock-not-followed': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('lock')
+      await world.home.command('hold', 'team')
+    },
+    ask: VERIFY,
+    ways: { released: typing(/skillsyncd release \S+?(?= )/, { SOURCE: 'team' }) },
+  },
+  'lock-not-served': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('lock')
+      await rm(world.home.state, { recursive: true })
+      await world.home.command('sync', '--offline')
+    },
+    ask: VERIFY,
+    ways: {
+      'the problem in status, and synced': async (reader) => {
+        await reader.types(/skillsyncd status/)
+        await reader.world.synced()
+      },
+    },
+  },
+  'lock-differs': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('lock')
+      await write(world, [], ['lock: ignore'])
+      await changed(world)
+      await write(world, [])
+    },
+    ask: VERIFY,
+    ways: {
+      'the current state accepted': typing(/skillsyncd update \S+?(?= )/, { SOURCE: 'team' }),
+      'back to the lock': typing(/skillsyncd sync/),
+    },
+  },
+  'upstream-not-asked': {
+    make: async (world) => world.synced(),
+    ask: ['verify', '--deep', '--offline'],
+    ways: { 'without --offline': nothing },
+    again: ['verify', '--deep'],
+  },
+  'upstream-moved': {
+    make: async (world) => {
+      await world.synced()
+      await next(world)
+    },
+    ask: ['verify', '--deep'],
+    says: /upstream-moved .* is served/,
+    ways: {
+      'shown and served': async (reader) => {
+        await reader.types(/skillsyncd status --upstream/)
+        await reader.world.synced()
+      },
+    },
+  },
+  'links-damaged': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('link', 'claude-code')
+      for (const name of await readdir(world.home.state))
+        if (/^links.*\.json$/.test(name)) await writeFile(join(world.home.state, name), '{')
+    },
+    ask: VERIFY,
+    ways: {
+      'removed and linked again': async ({ world }) => {
+        for (const name of await readdir(world.home.state))
+          if (/^links.*\.json$/.test(name)) await rm(join(world.home.state, name))
+        await world.home.command('link', 'claude-code')
+      },
+    },
+  },
+}
+
+/** The problems of skills and of the state that `status` and `why` have. */
+const OF_STATUS: Readonly<Record<string, Reproduction>> = {
+  'problem of a skill: disabled': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('disable', 'team/alpha')
+    },
+    ask: ['why', 'team/alpha'],
+    ways: { enabled: typing(/skillsyncd enable \S+/) },
+  },
+  'problem of a skill: skill-recalled': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('disable', 'team/alpha', '--followers', '--reason', 'leaks')
+    },
+    ask: ['why', 'team/alpha'],
+    says: /skillsyncd enable [0-9a-f]{64} ends it at all followers/,
+    ways: { enabled: typing(/skillsyncd enable \S+/) },
+  },
+  'problem of a skill: skill-unlisted': {
+    source: ['every: 1h', "unlisted: ['alpha']"],
+    make: async (world) => world.synced(),
+    ask: ['why', 'team/alpha'],
+    ways: {
+      listed: async ({ world }) => {
+        await write(world, [])
+        await world.synced()
+      },
+    },
+  },
+  'problem in status: token-expiring': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('hub', 'token', 'add', 'ada', '--expires', '1d')
+      await world.home.start('start').line()
+    },
+    ask: ['status', '--check'],
+    ways: {
+      renewed: typing(/skillsyncd hub token renew \S+?(?=,| |$)/),
+      revoked: typing(/skillsyncd hub token revoke \S+/),
+    },
+  },
+}
+
+/** The fixes of the checks, by the name of the offered fix. */
+export const OF_CHECKS: Readonly<Record<string, Reproduction>> = {
+  ...Object.fromEntries(Object.entries(OF_VERIFY).map(([code, made]) => [`finding of verify: ${code}`, made])),
+  ...OF_STATUS,
+}
+
+/** Serves the next commit. */
+async function changed(world: World): Promise<void> {
+  await next(world)
+  await world.synced()
+}
+
+function lockOf({ home }: World): string {
+  return join(home.configFile, '..', 'skills.lock')
+}
+
+/** The SKILL.md of the only skill in the folder that agents read. */
+async function checkedOut(world: World): Promise<string> {
+  using store = await Store.open(world.home.state)
+  return join(await store.checkouts.ensure(await world.stored()), 'SKILL.md')
+}
