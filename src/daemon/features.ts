@@ -40,7 +40,7 @@ const IN_STATUS: typeof FEATURES = [
   replicasFeature,
 ]
 
-/** What features add to commands of the core. */
+/** The parts of features in commands of the core. */
 export const COMMAND_FEATURES: CommandFeatures<WholeConfig> = {
   items: loadItems,
   checks: async () => allOf(({ checks }) => checks),

@@ -19,6 +19,7 @@ export const UNTYPED: Readonly<Record<string, string>> = {
   'finding of verify: file-damaged': 'A read by a client does it, which test/faults/damage.test.ts shows',
   'finding of verify: object-damaged': 'What damages files is found with tools of the system',
   'finding of verify: proof-missing': 'There is nothing to do: the proof was never stored',
+  'finding of verify: record-damaged': 'There is nothing to do: the record goes by its age',
   'finding of verify: not-compared': 'There is nothing to do: the second reader cannot read such a source',
   'check of enroll: managed-rule': 'Another person manages the file',
   'event of the log: store-log-made-again': 'What removes files is found with tools of the system',

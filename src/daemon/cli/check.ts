@@ -47,7 +47,7 @@ export interface Ground<Whole extends ServedConfig = ServedConfig> {
   /** Gets every secret that is read, before any output. */
   readonly redactor: Redactor
   readonly clock: Clock
-  /** What the keys of features have the daemon ask. */
+  /** The programs and addresses that keys of features name. */
   readonly asked: readonly AskedParty[]
   readonly features: CommandFeatures<Whole>
 }

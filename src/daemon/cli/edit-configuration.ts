@@ -64,7 +64,7 @@ function edited(text: string, file: string, edit: ConfigurationEdit['edit']): st
   }
 }
 
-/** What features have to say about the changed sources. */
+/** The notes of features about the changed sources. */
 export async function sourceNotes(
   { environment, features }: Pick<Context, 'environment' | 'features'>,
   config: ServedConfig,

@@ -61,7 +61,7 @@ export type RunVariant<Whole extends ServedConfig> = (context: Context<Whole>) =
 export interface FeatureChecks<Whole extends ServedConfig> {
   ofMachine?(ground: Ground<Whole>): readonly Check[]
   ofNetwork?(ground: Ground<Whole>): readonly Check[]
-  /** What its keys have the daemon ask: the core checks that it is found, and that its secrets can be read. */
+  /** The programs and addresses that its keys name: the core checks that they are found, and that their secrets can be read. */
   asked?(config: Whole): readonly AskedParty[]
 }
 
@@ -101,14 +101,14 @@ export interface FeatureStatus<Whole extends ServedConfig> {
   lines?(status: Status, now: Date, paint: Paint): readonly string[]
   /** Its part of the status if no daemon gives it. */
   stored?(config: Whole, store: Store | undefined, now: Date): Promise<StoredStatus>
-  /** What the command itself finds on this machine: the daemon does not look there. */
+  /** The findings of the command itself on this machine: the daemon does not look there. */
   found?(config: Whole, environment: Environment): Promise<FoundStatus>
 }
 
-/** What features have of a status by the state folder alone. */
+/** The parts of features in a status by the state folder alone. */
 export type StoredStatus = Pick<Status, 'rings'>
 
-/** What a command found for its status. */
+/** The findings of a command for its status. */
 export interface FoundStatus {
   readonly items: readonly Item[]
   readonly lines: readonly string[]
@@ -146,9 +146,9 @@ export interface FeatureServer<Parts> extends Partial<AsyncDisposable> {
 /** Commands by their names, loaded on demand: loading takes most of the time of a short run. */
 export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 
-/** What all features add to commands of the core, each loaded on demand. */
+/** The parts of all features in commands of the core, each loaded on demand. */
 export interface CommandFeatures<Whole extends ServedConfig> {
-  /** What makes the items of a status. */
+  /** Makes the items of a status. */
   readonly items: () => Promise<ItemsOf>
   readonly checks: () => Promise<readonly FeatureChecks<Whole>[]>
   readonly stateRecords: readonly StateRecord[]

@@ -72,7 +72,7 @@ function descriptionOf(description: string): Html {
 
 const SHORT_DESCRIPTION = 150
 
-/** What an agent may do with the skill without a question. */
+/** The tools that an agent may use with the skill without a question. */
 function toolsOf({ frontmatter }: CatalogSkill): Html {
   const tools = frontmatter['allowed-tools']
   return tools === undefined ? EMPTY_HTML : html`<p><strong>allowed-tools</strong> ${isolateText(fieldText(tools))}</p>`
