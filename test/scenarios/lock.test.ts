@@ -313,7 +313,7 @@ test('lock and update go on with the other sources where one follows the lock an
   for (const command of ['lock', 'update']) {
     const end = await world.home.command(command, '--json')
     expect(end.status).toBe(1)
-    expect(JSON.parse(end.stdout).sources.find(({ source }: any) => source === 'gone')).toHaveProperty('error')
+    expect(JSON.parse(end.stdout).sources.find(({ source }: any) => source === 'gone')).toHaveProperty('problem')
     expect(Object.keys(JSON.parse(await lockOf(world.home)).sources)).toEqual(['team'])
   }
 })

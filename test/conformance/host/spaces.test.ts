@@ -287,7 +287,7 @@ test('templates of an index of the first revision are listed too, each once, and
 
   const { sources } = JSON.parse(stdout)
   expect([status, stderr]).toEqual([1, ''])
-  expect(sources[0]).toMatchObject({ source: 'gone', spaces: [], error: { code: 'source-unreachable' } })
+  expect(sources[0]).toMatchObject({ source: 'gone', spaces: [], problem: { code: 'source-unreachable' } })
   expect(sources[1].spaces).toEqual([
     { number: 1, template: SPACE, variables: ['product'], name: 'Listed' },
     { number: 2, template: 'skill://guides/{guide}/SKILL.md', variables: ['guide'], description: 'Guides' },
