@@ -170,7 +170,7 @@ const CHANGE = z.object({
   change: z.enum(CHANGE_KINDS),
   from: VERSION.optional(),
   to: VERSION.optional(),
-  reason: z.object({ rule: z.string(), message: z.string() }).optional(),
+  reason: z.object({ code: z.string(), message: z.string() }).optional(),
   isUnlisted: z.literal(true).optional(),
 })
 const MOVES = z.array(

@@ -141,9 +141,9 @@ test('mirror fetches skills whole until the budget is spent, and asks for nothin
   expect([large.status, readsOfLarge]).toEqual([1, 0])
   expect(large.stdout).toContain('it is withheld')
   expect(status).toBe(1)
-  expect(ends.slice(0, 19).every(({ files, error }) => files === 2 && error === undefined)).toBe(true)
-  expect(ends.slice(20).every(({ error }) => error?.code === 'limit-exceeded')).toBe(true)
-  expect(ends.at(-1).error.message).toContain('budgets.hourly_bytes (20971520)')
+  expect(ends.slice(0, 19).every(({ files, problem }) => files === 2 && problem === undefined)).toBe(true)
+  expect(ends.slice(20).every(({ problem }) => problem?.code === 'limit-exceeded')).toBe(true)
+  expect(ends.at(-1).problem.message).toContain('budgets.hourly_bytes (20971520)')
   expect(au.reads().filter((uri) => uri.endsWith('data.bin'))).toHaveLength(19)
 })
 

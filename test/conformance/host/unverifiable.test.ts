@@ -98,12 +98,12 @@ test('a skill whose server tells no sizes is listed once it is mirrored, with th
   const before = au.reads()
 
   const mirrored = await home.command('mcp-source', 'mirror', 'au/one')
-  const first = JSON.parse((await home.command('list', '--json')).stdout).skills
+  const first = [await shownBy(home, 'au/one'), await shownBy(home, 'au/two')]
   await home.command('sync')
   const reads = au.reads()
   unsized(au, 'one', 'longer')
   await home.command('sync')
-  const second = JSON.parse((await home.command('list', '--json')).stdout).skills
+  const second = [await shownBy(home, 'au/one'), await shownBy(home, 'au/two')]
 
   expect(before).toEqual([])
   expect(mirrored).toMatchObject({
@@ -173,4 +173,8 @@ function unsized(au: HostileServer, name: string, text: string): void {
 
 function live(au: HostileServer): string {
   return `mcp: "${au.url}", approval: none, unverifiable: serve`
+}
+
+async function shownBy(home: Home, skill: string): Promise<any> {
+  return JSON.parse((await home.command('show', skill, '--json')).stdout)
 }

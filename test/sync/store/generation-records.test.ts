@@ -32,6 +32,25 @@ test('a generation has a record of what changed: names, digests and commits', as
   expect(await store.generations.records.read(3)).toMatchObject({ moves: [{ skills: [{ change: 'removed' }] }] })
 })
 
+test('the reason for which a commit breaks a skill is in its record', async () => {
+  await using folder = await temporaryFolder()
+  using store = await Store.open(folder.path)
+  const one = numbered(1)
+  const finding = {
+    rule: 'description-missing',
+    path: 'SKILL.md',
+    message: 'The frontmatter has no description',
+  } as const
+  await publishSamples(store, NOW, one)
+
+  await publishSamples(store, NOW, { ...one, skill: { ...one.skill, standing: 'withheld', findings: [finding] } })
+
+  const reason = { code: finding.rule, message: finding.message }
+  expect(await store.generations.records.read(2)).toMatchObject({
+    moves: [{ skills: [{ change: 'withheld', reason }] }],
+  })
+})
+
 test('a source that is gone has all its skills removed', async () => {
   await using folder = await temporaryFolder()
   using store = await Store.open(folder.path)

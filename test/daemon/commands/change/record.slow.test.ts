@@ -56,7 +56,7 @@ test('log names what changed in generations whose contents are gone, and diff co
       source: 'team',
       from: commits[0],
       to: commits[1],
-      skills: [
+      changes: [
         { change: 'renamed', first: [{ was: 'gamma', path: 'delta' }] },
         { change: 'removed', first: [{ path: 'beta' }] },
       ],
@@ -111,7 +111,7 @@ test('why, show and list answer for a skill whose last generation has no content
     name: 'beta',
     commit: commits[0],
     ref: 'refs/heads/main',
-    digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
     packs: [],
     files: [],
     verdict: { state: 'withheld', until: { generation: 1, next: 2, commit: commits[1] } },
