@@ -155,8 +155,9 @@ export async function statusNow(
   const scans = new Map(
     await Promise.all(ids.map(async (id) => [id, (await store?.scans.read(id)) ?? NO_SCANS] as const)),
   )
-  const judging = decisions === undefined ? undefined : store?.decisions
-  const beside = { kept, scans, about, decisions: judging }
+  const { outOfService, approvals } = store?.decisions ?? { outOfService: NOTHING_OUT, approvals: [] }
+  const areRead = store === undefined || decisions !== undefined
+  const beside = { kept, scans, about, decisions: areRead ? { outOfService, approvals } : undefined }
   if (answer !== undefined) return withFindings(ofThisVersion(answer.answer), catalog, config, beside)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const now = statusOf({
@@ -164,10 +165,10 @@ export async function statusNow(
     catalog,
     recordOf: (source) => recordAt(records.get(source.id), source),
     decisions: decisions ?? new Map<SourceId, SourceDecision>(),
-    outOfService: store?.decisions.outOfService ?? NOTHING_OUT,
+    outOfService,
     loss: store?.decisions.loss,
     lost,
-    approvals: store?.decisions.approvals ?? [],
+    approvals,
     lock: await lockRead(config),
     followedLock: config.lockFrom === undefined ? {} : await readFollowedLock(config.state),
     nextPolls: new Map<SourceId, Date>(),

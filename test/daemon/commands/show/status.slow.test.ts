@@ -43,6 +43,17 @@ test('where a command cannot read the decisions of a running daemon, it says tha
   expect([json.isUnjudged, log.decisions]).toEqual([true, null])
 })
 
+test('without a state folder there is nothing to judge, and no decision that cannot be read', async () => {
+  await using world = await World.create()
+
+  const lines = await world.home.command('status')
+  const json = JSON.parse((await world.home.command('status', '--json')).stdout)
+
+  expect(lines.stdout).toContain('team')
+  expect(lines.stdout).not.toContain('cannot be read')
+  expect(json.isUnjudged).toBeUndefined()
+})
+
 test('of one source of three, the lock says if that one follows it', async () => {
   await using world = await World.create()
   const { home, git, repository } = world
