@@ -42,15 +42,18 @@ test('an authority and a proxy are taken up as they are, and what is wrong with 
   const direct = await synced()
   const list = await home.run('list', '--json')
 
-  expect(missing).toMatchObject({ code: 'tls-failed', message: expect.stringContaining(`"${ca}": no such file`) })
-  expect(unknown).toMatchObject({
+  expect(missing.problem).toMatchObject({
+    code: 'tls-failed',
+    message: expect.stringContaining(`"${ca}": no such file`),
+  })
+  expect(unknown.problem).toMatchObject({
     code: 'tls-failed',
     message: expect.stringContaining('not from a trusted authority'),
   })
   expect(updated).toMatchObject({ outcome: 'updated' })
-  expect(refused).toMatchObject({ code: 'credentials-rejected', message: expect.stringContaining(proxy.url) })
-  expect(down).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining(proxy.url) })
-  expect(direct).toMatchObject({ code: 'dns-failed' })
+  expect(refused.problem).toMatchObject({ code: 'credentials-rejected', message: expect.stringContaining(proxy.url) })
+  expect(down.problem).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining(proxy.url) })
+  expect(direct.problem).toMatchObject({ code: 'dns-failed' })
   expect(git.requests).toHaveLength(seen)
   expect(JSON.parse(list.stdout).skills).toHaveLength(1)
 })

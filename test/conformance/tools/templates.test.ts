@@ -103,7 +103,7 @@ describe('the spaces of an operator', () => {
   beforeAll(async () => {
     const skills = ['alpha', 'almanac', 'beta', 'v1/alpha', 'v1/gamma', 'v2/beta', 'v2/hidden', 'hidden', 'a b/nested']
     const files = skills.map((path) => [`${path}/SKILL.md`, skillOf(path.slice(path.lastIndexOf('/') + 1))])
-    const config = ['serve:', '  templates:', ...[PRODUCT, VERSIONED].map((uri) => `    - uri: '${uri}'`)]
+    const config = ['serve:', '  templates:', ...[PRODUCT, VERSIONED].map((uri) => `    - '${uri}'`)]
     const withheld = { 'alone/SKILL.md': '# No frontmatter\n' }
     small = await openSmall(
       { ...Object.fromEntries(files), ...withheld },
