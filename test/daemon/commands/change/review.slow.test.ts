@@ -144,8 +144,8 @@ test('the docs folder is served too: its changed files are shown with their line
   expect(shown.stdout).toContain('      -first\n      +second\\u{200b}\n')
   expect(json.sources[0].docs).toMatchObject({
     change: 'changed',
-    from: expect.stringMatching(/^[0-9a-f]{64}$/),
-    to: expect.stringMatching(/^[0-9a-f]{64}$/),
+    from: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    to: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
     files: [
       { path: 'deep/page.md', change: 'removed' },
       { path: 'usage.md', change: 'changed', diff: { hunks: [{ lines: ['-first', '+second\u200b'] }] } },
@@ -176,10 +176,10 @@ test('a changed marketplace file is shown by what the plugins have then, since p
   await world.home.command('sync')
 
   const shown = await world.home.command('approve', 'team')
-  const { changes } = JSON.parse((await world.home.command('approve', 'team', '--json')).stdout)
+  const { difference } = JSON.parse((await world.home.command('approve', 'team', '--json')).stdout)
 
   expect(shown.stdout).toContain('  changed  the plugin "tools": gains p/rules/two; loses p/rules/one\n')
-  expect(changes[0].plugins).toEqual([
+  expect(difference.plugins).toEqual([
     { plugin: 'tools', change: 'changed', gains: [{ path: 'p/rules/two' }], loses: [{ path: 'p/rules/one' }] },
   ])
 })
