@@ -40,7 +40,15 @@ export async function withWriter<Whole extends ServedConfig, Result>(
     const isThere = (await askRunning(config, helloRequest, {}, { signal })) !== undefined
     // A command may have begun meanwhile.
     if (isThere && (await isOneAtWork(config))) continue
-    if (isThere) return work(askingDaemon(context, config))
+    if (isThere) {
+      try {
+        return await work(askingDaemon(context, config))
+      } catch (error) {
+        // It answered, and has ended since: another command, or a daemon that stops.
+        if (!(error instanceof NothingAsked)) throw error
+        continue
+      }
+    }
     await expectOwnStore(config)
     const writer = await ownWriter(context, config, startedByMs)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
@@ -104,10 +112,18 @@ async function ownWriter<Whole extends ServedConfig>(
   }
 }
 
+/** No process was there for the first request, so that nothing was asked of any. */
+class NothingAsked extends Error {
+  override readonly name = 'NothingAsked'
+}
+
 function askingDaemon({ signal }: Context, config: Config): AskWriter {
+  let isFirst = true
   return async (request, params, onEvent) => {
     const reply = await askRunning(config, request, params, { onEvent, signal, timeoutMs: ANSWER_MS })
+    if (reply === undefined && isFirst) throw new NothingAsked('No daemon runs any more')
     if (reply === undefined) throw new OperatorError('connection-lost', 'The daemon ended before it answered')
+    isFirst = false
     return reply.answer
   }
 }

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { existsSync, watch } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { socketPathOf } from '../../../src/daemon/control/control-path.ts'
+import { makeSocketFolder, socketPathOf } from '../../../src/daemon/control/control-path.ts'
 import { serveControl } from '../../../src/daemon/control/control-server.ts'
 import { acquireLock, DaemonLock } from '../../../src/daemon/control/daemon-lock.ts'
 import { Home } from '../../support/process/program.ts'
@@ -47,6 +47,28 @@ test('a command that is answered by another one, which has just begun to write, 
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
   expect(other.asked).toEqual([])
+})
+
+test('a command that is answered by one that ends before it is asked does its work by itself', async () => {
+  await using home = await Home.create()
+  await home.configure({ team: ['url: https://git.example.com/team.git'] })
+  const path = socketPathOf(home.state, home.env['XDG_RUNTIME_DIR'])
+  await makeSocketFolder(dirname(path))
+  let answers = 0
+  const ending = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', () => {
+      answers += 1
+      ending.close()
+      socket.end('{"result":{"locked":false,"offline":false}}\n')
+    })
+  })
+  await once(ending.listen(path), 'listening')
+
+  const end = await home.run('hold', 'team', '--no-poll')
+
+  expect(end).toMatchObject({ status: 0, stderr: '' })
+  expect(answers).toBe(1)
 })
 
 /** The monotonic clock of a process stands still: how long it waits at most does not depend on the machine. */

@@ -141,7 +141,12 @@ describe.skipIf(process.platform !== 'linux')('a folder in a folder that takes n
       ends: 2,
       says: 'Cannot write "/proc/nope/x.yaml": no folder can be made there',
     },
-    { args: ['start'], env: { XDG_RUNTIME_DIR: '/proc/nope' }, ends: 1, says: 'there is nothing of that name: "/proc/nope"' },
+    {
+      args: ['start'],
+      env: { XDG_RUNTIME_DIR: '/proc/nope' },
+      ends: 1,
+      says: 'there is nothing of that name: "/proc/nope"',
+    },
   ])('is refused at once by $args.0', async ({ args, env, ends, says }) => {
     await using world = await World.create()
     await world.synced()
