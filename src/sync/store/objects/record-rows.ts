@@ -7,6 +7,7 @@ import type { HeadRecord, RecordQuery } from './object-store.ts'
 export class RecordRows {
   readonly #database: DatabaseSync
   readonly #run: typeof runOnDatabase
+  readonly #remove: StatementSync
   readonly #put: StatementSync
   readonly #newest: StatementSync
   readonly #prune: StatementSync
@@ -19,9 +20,9 @@ export class RecordRows {
   constructor(database: DatabaseSync, run: typeof runOnDatabase) {
     this.#database = database
     this.#run = run
-    this.#put = database.prepare(
-      'INSERT OR REPLACE INTO record (sequence, at, total, has_leaving, text) VALUES (?, ?, ?, ?, ?)',
-    )
+    // INSERT OR REPLACE would write a journal of its own into the folder for temporary files.
+    this.#remove = database.prepare('DELETE FROM record WHERE sequence = ?')
+    this.#put = database.prepare('INSERT INTO record (sequence, at, total, has_leaving, text) VALUES (?, ?, ?, ?, ?)')
     this.#newest = database.prepare(
       `SELECT at, total FROM record WHERE ${OF_HEADS} AND ${USABLE} ORDER BY sequence DESC LIMIT 1`,
     )
@@ -39,8 +40,10 @@ export class RecordRows {
 
   /** Adds records, and removes those that have no room beside the newest. For a transaction of the caller. */
   put(records: readonly HeadRecord[]): void {
-    for (const { sequence, at, total, hasLeaving, text } of records)
+    for (const { sequence, at, total, hasLeaving, text } of records) {
+      this.#remove.run(sequence)
       this.#put.run(sequence, at, total, Number(hasLeaving), text)
+    }
     const newest = this.#newest.get()
     if (newest !== undefined)
       this.#prune.run(Number(newest['at']) - RECORD_MS, Number(newest['total']) - MOST_RECORD_BYTES)
