@@ -79,7 +79,7 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     )
     await third.program.stop()
     await third.start()
-    expect((await reachOf(third, id)).counts).toMatchObject({ obeyed: 2, behind: 0 })
+    await expect.poll(async () => (await reachOf(third, id)).counts, PATIENT).toMatchObject({ obeyed: 2, behind: 0 })
 
     await hub.postgres.start()
     await expect.poll(async () => (await reachOf(third, id)).process, PATIENT).toBeUndefined()
