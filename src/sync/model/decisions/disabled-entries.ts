@@ -142,7 +142,7 @@ export function* following(before: OutOfService, snapshots: readonly Snapshot[])
     for (const half of halvesOf(round))
       for (const snapshot of snapshots) {
         const matches = yield* findingDisabled(snapshot, half)
-        for (const skill of snapshot.skills) now = withMet(now, skill, { snapshot, matches })
+        for (const skill of snapshot.skills) now = withMet(now, skill, { snapshot, snapshots, matches })
       }
   }
   return now
@@ -155,18 +155,20 @@ function halvesOf(out: OutOfService): readonly OutOfService[] {
 
 interface Around {
   readonly snapshot: Snapshot
+  readonly snapshots: readonly Snapshot[]
   readonly matches: DisabledMatches
 }
 
-function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Around): FollowedEntries {
+function withMet(now: FollowedEntries, skill: Skill, { snapshot, snapshots, matches }: Around): FollowedEntries {
   const match = matches.get(skill.path)
   if (match === undefined || match.by === 'holds' || match.by === 'scan') return now
   // An earlier skill of the round may have added a place to the rule.
   const rule = now.out.find((one) => isSameRule(one, match.rule)) ?? match.rule
   const { source } = snapshot
   const place = placeIn(snapshot, skill, matches, ownSourceOf(match.rule, snapshot))
-  const after = withPlace(rule.on, place, snapshot, matches)
-  if (after === rule.on) return now
+  const more = withPlace(rule.on, place, snapshot, matches)
+  if (more === rule.on) return now
+  const after = { ...more, places: withoutEarlier(more.places, snapshots) }
   if (after.places.length > MOST_PLACES) return { ...now, full: now.full ?? match }
   const isElsewhere = match.by !== 'path' && !rule.on.places.some((one) => isAt(one, place))
   const met = { source: match.source, path: match.path, by: match.by, at: { source, path: skill.path } }
@@ -246,10 +248,6 @@ function isAt(a: WithdrawnPlace, b: WithdrawnPlace): boolean {
   return keyOf(a.source, a.path) === keyOf(b.source, b.path)
 }
 
-function isSamePlace(a: WithdrawnPlace, b: WithdrawnPlace): boolean {
-  return isRevised(a, b) && a.document === b.document
-}
-
 /** True if the place is the same, whatever its SKILL.md says. */
 function isRevised(a: WithdrawnPlace, b: WithdrawnPlace): boolean {
   return (
@@ -274,17 +272,24 @@ function withPlace(
   // So many skills have the name that it identifies none.
   const isUseless = more.length > MOST_PLACES
   const known = isUseless ? unnamed : place
-  if (places.some((one) => isSamePlace(one, known))) return identity
-  return { ...identity, places: withRevised(places, known), beside: isUseless ? beside : more }
+  if (places.some((one) => isRevised(one, known) && (known.document ?? one.document) === one.document)) return identity
+  return { ...identity, places: [...places, known], beside: isUseless ? beside : more }
 }
 
 /**
- * A place that was added later has its newest SKILL.md, and the first place the one that was disabled. The name covers
- * the versions in between.
+ * Drops the places that the newest one replaces, with a SKILL.md that their source has nowhere any more. The first place
+ * keeps the one that was disabled. The name covers the versions in between.
  */
-function withRevised(places: readonly WithdrawnPlace[], place: WithdrawnPlace): readonly WithdrawnPlace[] {
-  const at = places.findIndex((one, index) => index > 0 && isRevised(one, place))
-  return at === -1 ? [...places, place] : places.with(at, place)
+function withoutEarlier(places: readonly WithdrawnPlace[], snapshots: readonly Snapshot[]): readonly WithdrawnPlace[] {
+  const newest = places.at(-1)
+  return places.filter((one, index) => {
+    const { source, document } = one
+    const isOf = ({ files }: Pick<Skill, 'files'>): boolean => files.some(({ sha256 }) => sha256 === document)
+    const isThere = (of: Snapshot): boolean =>
+      of.source === source && (of.skills.some(isOf) || (of.docs !== undefined && isOf(of.docs)))
+    const isEarlier = index > 0 && newest !== undefined && one !== newest && isRevised(one, newest)
+    return !isEarlier || snapshots.some(isThere)
+  })
 }
 
 function isCalled({ path, name }: Skill, wanted: string): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { disabledAt, followEntries } from '../../../../src/sync/model/decisions/disabled-entries.ts'
+import { disabledAt, following, followEntries } from '../../../../src/sync/model/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../../src/sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../../../src/sync/model/decisions/out-of-service.ts'
 import { MOST_PLACES } from '../../../../src/sync/model/decisions/rules.ts'
@@ -33,6 +33,21 @@ test('a disabled skill that is changed every day is one place, with its first co
 
   const documents = disabled.flatMap(({ on }) => on.places.map(({ document }) => document))
   expect(documents).toEqual([documentIn(days[0]!), documentIn(days[299]!)])
+})
+
+test('of a disabled skill of which rings serve several versions, each is known for as long as one serves it', () => {
+  const version = (day: number): Snapshot => snapshot(at('pdf', `day ${day}`))
+  let out = outAt('pdf', version(0))
+
+  for (let day = 1; day < 9; day += 1) {
+    const steps = following(out, [version(day + 1), version(day), version(day - 1)])
+    const ends = Array.from({ length: 1_000 }, () => steps.next()).find(({ done }) => done)
+    out = (ends!.value as ReturnType<typeof followEntries>).out
+  }
+
+  const documents = out.flatMap(({ on }) => on.places.map(({ document }) => document))
+  expect(new Set(documents)).toEqual(new Set([0, 7, 8, 9].map((day) => documentIn(version(day)))))
+  expect(documents).toHaveLength(4)
 })
 
 test('an empty SKILL.md stands for no skill: many files are empty', () => {
