@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { disabledAt, following } from '../../../../src/sync/model/decisions/disabled-entries.ts'
+import { disabledAt, following, identityAt } from '../../../../src/sync/model/decisions/disabled-entries.ts'
 import type { FollowedEntries } from '../../../../src/sync/model/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../../src/sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../../../src/sync/model/decisions/out-of-service.ts'
@@ -95,8 +95,11 @@ function outOf(
       'SKILL.md': documentIn('pdf', content),
       'inner.md': documentIn('pdf', ''),
     }).skill
-    if (index === 2) out = [...out, newRecall([digest], 'harmful', { ...ADA, at: '2026-01-01T00:00:00.000Z' })]
-    else out = disabledAt(out, { source: sourceId(source), path: at, sourceOnly, decider: ADA }, snapshots)
+    if (index === 2) {
+      const recall = newRecall([digest], 'harmful', { ...ADA, at: '2026-01-01T00:00:00.000Z' })
+      const { places, beside } = identityAt(sourceId(source), at, snapshots)
+      out = out.concat({ ...recall, on: { ...recall.on, places, beside } })
+    } else out = disabledAt(out, { source: sourceId(source), path: at, sourceOnly, decider: ADA }, snapshots)
   }
   return out
 }
