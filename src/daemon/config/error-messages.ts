@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { closestTo } from '../../base/text/closest.ts'
+import { FORMS } from './forms.ts'
 import type { Fault, KeyPath } from './rules/config-error.ts'
 import { keysAt, nameable } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'
@@ -80,19 +81,24 @@ function suggestion(key: string, known: readonly string[]): string {
   return known.length > 12 ? '' : `; known are ${known.map((name) => `\`${name}\``).join(', ')}`
 }
 
-/** Names that other tools use. */
+/** Names that other tools use, and the forms, each of which is often sought as a key of its own. */
 const SYNONYMS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(FORMS.map((form) => [form.replaceAll('-', '_'), 'forms'])),
   branch: 'ref',
   commit: 'ref',
   cron: 'every',
   schedule: 'every',
   git: 'url',
+  groups: 'principals',
   interval: 'every',
   name: 'id',
   period: 'every',
+  policy: 'hidden_unicode',
   repo: 'url',
   repository: 'url',
+  resources: 'forms',
   rev: 'ref',
+  strict: 'on_broken',
   tag: 'ref',
   uri: 'url',
 }

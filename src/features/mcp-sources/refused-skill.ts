@@ -34,7 +34,7 @@ export function unreadOf(error: SyncError, { path, upstream }: UpstreamSkill): U
 
 const UNTIL_MENDED = 'try again after the server is fixed'
 
-/** A text of the skill holds characters that people do not see, and the policy of its source withholds the skill. */
+/** A text of the skill holds characters that people do not see, and `hidden_unicode` of its source withholds the skill. */
 export class TextRefused extends SkillRefused {
   constructor(skill: UpstreamSkill, finding: SkillDiagnostic) {
     super(skill, `"${finding.path}": ${finding.message}`)

@@ -87,7 +87,7 @@ export class RemoteFiles {
     return why === undefined ? undefined : new ContentMismatch(skill, why).unread
   }
 
-  /** Searches the bytes again, by the policy of this process. */
+  /** Searches the bytes again, by the `hidden_unicode` of this process. */
   #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): RefusedFile | undefined {
     const key = textKeyOf(file)
     if (this.#plain.has(key)) return undefined

@@ -525,6 +525,20 @@ limit: {}
 })
 
 test.each([
+  ['sources: [{ id: a, url: https://git.example.com/a, policy: note }]', 'sources[0].policy', 'hidden_unicode'],
+  ['sources: [{ id: a, url: https://git.example.com/a, strict: true }]', 'sources[0].strict', 'on_broken'],
+  ['sources: [{ id: a, url: https://git.example.com/a, schedule: "0 * * * *" }]', 'sources[0].schedule', 'every'],
+  ['serve: { tools: { wait: 2s } }', 'serve.tools', 'forms'],
+  ['serve: { well_known: { enabled: false } }', 'serve.well_known', 'forms'],
+  ['serve: { resources: { list: files } }', 'serve.resources', 'forms'],
+  ['rings: [{ id: early, groups: [ada] }]', 'rings[0].groups', 'principals'],
+])('a name that is not the one of the key leads to it: %s', (text, key, meant) => {
+  const found = problems(text).map((problem) => problem.replace(/^\S+ /, ''))
+
+  expect(found).toContain(`${key}: is not a key that is known here; did you mean \`${meant}\`?`)
+})
+
+test.each([
   ['', '1:1 : is empty; give it a value, or remove the key'],
   ['just text', '1:1 : must be a mapping of keys to values'],
   ['serve: {}', '1:1 sources: is missing: it names the origins of skills; or `follow` names a hub'],

@@ -92,7 +92,7 @@ const STATES: Readonly<Record<SkillCode, string>> = {
   'metadata-not-text': UNLISTED,
   'compatibility-invalid': UNLISTED,
   'field-refused': UNLISTED,
-  'hidden-unicode': 'Served or withheld: `policy` of the source decides, and the characters',
+  'hidden-unicode': 'Served or withheld: `hidden_unicode` of the source decides, and the characters',
   'unrendered-text': NOTED,
   'look-alike-letters': NOTED,
   'file-name-case': WITHHELD,
