@@ -1,12 +1,19 @@
-import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { isObject } from '../../base/json-object.ts'
-import type { FixedAccess, SecretReference } from '../../daemon/config/auth.ts'
+import type { FixedAccess, ProgramValue } from '../../daemon/config/auth.ts'
 import { authMisuse } from '../../daemon/config/rules/auth-rules.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
 import { valueAt } from '../../daemon/config/rules/entries.ts'
 import { duration, line, path, times, webUrl } from '../../daemon/config/schema/scalars.ts'
-import { AUTH, fixedAccessOf, PROGRAM, referenceOf } from '../../daemon/config/sections/access.ts'
+import {
+  AUTH,
+  fixedAccessOf,
+  oneOf,
+  PROGRAM,
+  programOf,
+  programValuesOf,
+  referenceOf,
+} from '../../daemon/config/sections/access.ts'
 import type { Absolute } from '../../daemon/config/sections/access.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { Schedule } from '../../sync/model/source.ts'
@@ -40,6 +47,11 @@ const RESCAN = z.strictObject({
     ),
 })
 
+const { token, basic, header } = AUTH.shape
+
+/** The credentials that are for git hosts alone are left out. */
+const GATE_AUTH = z.strictObject({ token, basic, header }).refine(...oneOf('token', 'basic', 'header'))
+
 const GATE = z
   .strictObject({
     ...PROGRAM,
@@ -66,7 +78,7 @@ const GATE = z
       .describe('The arguments with which it prints its version. Another output ends the use of earlier scans.'),
     rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
     url: webUrl().optional().describe('In place of `command`: the address that gets the candidate, as a POST.'),
-    auth: AUTH.optional().describe('The credential for that address.'),
+    auth: GATE_AUTH.optional().describe('The credential for that address.'),
     timeout: duration().optional().describe('The time limit. Default: 10s.'),
     on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
   })
@@ -104,7 +116,7 @@ export interface GateProgram {
   readonly command: string
   readonly args: readonly string[]
   /** The variables of its environment in addition to PATH and HOME. */
-  readonly env: Readonly<Record<string, PlainValue | SecretReference>>
+  readonly env: Readonly<Record<string, ProgramValue>>
 }
 
 /** The least level of a result that counts. */
@@ -134,19 +146,11 @@ export interface RescanRules {
   readonly mostWithheld: number
 }
 
-interface PlainValue {
-  readonly kind: 'value'
-  readonly value: string
-}
-
 export interface GateAddress {
   readonly kind: 'address'
   readonly url: string
-  readonly access: GateAccess
+  readonly access: FixedAccess
 }
-
-/** A token without a user name is not a git credential: it is sent as a bearer token. */
-export type GateAccess = FixedAccess | { readonly kind: 'bearer'; readonly token: SecretReference }
 
 type GateEntry = z.output<typeof GATE>
 
@@ -155,24 +159,17 @@ const TIMEOUT_MS = 10_000
 /** The gate that the checked file configures. */
 export function gateOf(entry: GateEntry, absolute: Absolute): GateConfig {
   return {
-    asked: entry.url === undefined ? programOf(entry, absolute) : addressOf(entry.url, entry.auth, absolute),
+    asked: entry.url === undefined ? gateProgramOf(entry, absolute) : addressOf(entry.url, entry.auth, absolute),
     timeoutMs: entry.timeout ?? TIMEOUT_MS,
     onFailure: entry.on_failure ?? 'refuse',
   }
 }
 
-function programOf(entry: GateEntry, absolute: Absolute): GateProgram | GateScanner {
-  const { scanner, sarif, args = [], env = {} } = entry
+function gateProgramOf(entry: GateEntry, absolute: Absolute): GateProgram | GateScanner {
+  const { scanner, sarif, args = [], env } = entry
   const preset = scanner === undefined ? undefined : SCANNER_PRESETS[scanner]
-  const command = entry.command ?? preset?.command ?? ''
-  const isPath = isAbsolute(command) || command.includes('/')
-  const values = Object.entries(env).map(([name, value]) => {
-    return [
-      name,
-      'value' in value ? { kind: 'value' as const, value: value.value } : referenceOf(value, absolute),
-    ] as const
-  })
-  const program = { command: isPath ? absolute(command) : command, args, env: Object.fromEntries(values) }
+  const command = programOf(entry.command ?? preset?.command ?? '', absolute)
+  const program = { command, args, env: programValuesOf(env, absolute) }
   if (scanner === undefined && sarif === undefined) return { kind: 'program', ...program }
   const rules = (entry.rules ?? []).map((path) => absolute(path))
   const ofRules = rules.flatMap((path) => preset?.argsOfRules(path) ?? [])
@@ -198,13 +195,10 @@ function rescanOf({ every, on_finding, most_withheld }: NonNullable<GateEntry['r
 }
 
 function addressOf(url: string, auth: GateEntry['auth'], absolute: Absolute): GateAddress {
-  const bearer = auth?.token !== undefined && auth.username === undefined ? auth.token : undefined
-  return {
-    kind: 'address',
-    url,
-    access:
-      bearer === undefined ? fixedAccessOf(auth, absolute) : { kind: 'bearer', token: referenceOf(bearer, absolute) },
-  }
+  const { token } = auth ?? {}
+  const access: FixedAccess =
+    token === undefined ? fixedAccessOf(auth, absolute) : { kind: 'bearer', token: referenceOf(token, absolute) }
+  return { kind: 'address', url, access }
 }
 
 /** Finds keys that do not go together, and a credential that would be sent in clear. */
@@ -225,19 +219,10 @@ export function gateFaults(value: unknown): Fault[] {
     at: 'key',
     message: 'goes with `scanner` or `sarif` alone',
   }))
-  const auth = valueAt(gate, 'auth')
-  const ofGit = OF_GIT.filter((key) => isObject(auth) && Object.hasOwn(auth, key)).map((key): Fault => ({
-    path: ['gate', 'auth', key],
-    at: 'key',
-    message: 'is for git hosts; write `token`, `basic` or `header`',
-  }))
-  const faults = [...misplaced, ...unscanned, ...ofGit]
+  const faults = [...misplaced, ...unscanned]
   const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
-
-/** The credentials that no gate takes. */
-const OF_GIT = ['ssh', 'github_app', 'helper'] as const
 
 /** The keys of a gate that only a scanner has. */
 const OF_SCANNERS = ['rules', 'version_args', 'rescan'] as const

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/async/clock.ts'
 import { callAfter } from '../../base/async/wait-at-most.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { isObject } from '../../base/json-object.ts'
-import { headersOf, readSecret } from '../../daemon/config/auth.ts'
+import { headersOf } from '../../daemon/config/auth.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import type { Redactor } from '../../daemon/runtime/log/redactor.ts'
@@ -12,7 +12,7 @@ import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
 import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import type { GateCandidate } from './candidate.ts'
-import type { GateAccess, GateAddress, GateConfig } from './gate-config.ts'
+import type { GateAddress, GateConfig } from './gate-config.ts'
 import { askProgram } from './program.ts'
 import { askScanner } from './scanner.ts'
 import type { KnownScans } from './scanner.ts'
@@ -107,7 +107,7 @@ async function askAddress(
   gate: Gate,
   signal: AbortSignal,
 ): Promise<GateVerdict> {
-  const credential = await credentialFor(access, gate)
+  const credential = await headersOf(access, gate.environment, gate.redactor)
   signal.throwIfAborted()
   const headers = { 'content-type': 'application/json', accept: 'application/json', ...credential }
   try {
@@ -117,12 +117,6 @@ async function askAddress(
     if (cause instanceof GateUnansweredError || !(cause instanceof Error)) throw cause
     throw new GateUnansweredError(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
   }
-}
-
-async function credentialFor(access: GateAccess, gate: Gate): Promise<Readonly<Record<string, string>>> {
-  const { environment, redactor } = gate
-  if (access.kind !== 'bearer') return headersOf(access, environment, redactor)
-  return { authorization: `Bearer ${await readSecret(access.token, environment, redactor)}` }
 }
 
 async function verdictIn(answer: HttpAnswer): Promise<GateVerdict> {

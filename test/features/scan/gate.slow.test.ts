@@ -277,7 +277,7 @@ test.each([
   ],
   [
     'auth: { token: { env: A }, zzzz: x }, url: https://x.example',
-    'gate.auth: contains a key that is not known; known are `token`, `username`, `basic`, `ssh`, `github_app`, `helper`, `header`',
+    'gate.auth: contains a key that is not known; known are `token`, `basic`, `header`',
   ],
   ['timeout: 1s', 'gate: needs exactly one of `command`, `url`, or a `scanner` that is known by name'],
 ])('{ %s } is refused', (entry, problem) => {

@@ -97,7 +97,10 @@ test.each([
   ['command: x; rescan: {}', 'gate.rescan: goes with `scanner` or `sarif` alone'],
   ['url: https://x.example; rescan: {}', 'gate.rescan: goes with `command` alone'],
   ['scanner: semgrep; rescan: { every: 1s }', 'gate.rescan.every: must be 1m at least'],
-  ['url: https://x.example; auth: { ssh: { key: { env: K } } }', 'gate.auth.ssh: is for git hosts; write `token`'],
+  [
+    'url: https://x.example; auth: { ssh: { key: { env: K } } }',
+    'gate.auth: contains a key that is not known; known are `token`, `basic`, `header`',
+  ],
 ])('{ %s } is refused', async (entry, fault) => {
   await using desk = await Desk.open()
 

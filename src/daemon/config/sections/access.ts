@@ -69,10 +69,12 @@ function username() {
   return line(255).regex(/^[^:]*$/, 'must not contain a colon')
 }
 
-const BASIC = z.strictObject({
-  username: username().describe('The user name.'),
-  password: SECRET.describe('The password.'),
-})
+const BASIC = z
+  .strictObject({
+    username: username().describe('The user name.'),
+    password: SECRET.describe('The password.'),
+  })
+  .meta({ id: 'basic' })
 
 const SSH = z.strictObject({
   key: SECRET.describe('The private key; only its user may read the file.'),
@@ -87,14 +89,16 @@ const GITHUB_APP = z.strictObject({
   api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server: https://HOST/api/v3.'),
 })
 
-const HEADER = z.strictObject({
-  name: z
-    .string()
-    .max(128)
-    .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
-    .describe('The name of the HTTP header.'),
-  value: SECRET.describe('Its value.'),
-})
+const HEADER = z
+  .strictObject({
+    name: z
+      .string()
+      .max(128)
+      .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
+      .describe('The name of the HTTP header.'),
+    value: SECRET.describe('Its value.'),
+  })
+  .meta({ id: 'header' })
 
 /** The credential for a proxy. */
 const PROXY_AUTH = z
