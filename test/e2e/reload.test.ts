@@ -71,13 +71,14 @@ describe('one daemon, whose configuration is as it was before each of them', () 
     })
   })
 
-  test('forms that the configuration has anew are there', async () => {
+  test('forms that the configuration has anew are there, and no source counts as changed', async () => {
     const { configFile } = hub.world.home
     const before = await readFile(configFile, 'utf8')
     await writeFile(configFile, before.replace('serve: { ', 'serve: { forms: [default, archives], '))
 
-    await hub.world.home.command('reload')
+    const { stdout } = await hub.world.home.command('reload', '--json')
 
+    expect(JSON.parse(stdout)).toMatchObject({ changed: [], isNew: true })
     expect(await hub.refusalOf('skill://team/alpha.tar.gz')).toBeUndefined()
   })
 

@@ -1,5 +1,4 @@
 import type { Provider } from '../../serve/http/webhook-proof.ts'
-import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
@@ -140,8 +139,6 @@ export interface ConfiguredSource extends HostConfig {
   readonly required: boolean
   /** The maximum age of its last success; `undefined` if its schedule determines it. */
   readonly maxAgeMs: number | undefined
-  /** The archive formats in which each of its skills is offered as well, for older clients. */
-  readonly archives: readonly ArchiveFormat[]
 }
 
 export interface ListenAddress {

@@ -1,9 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
-import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { FilePlace } from './config-reader.ts'
 import type { Config } from './config.ts'
-import { formsIn } from './forms.ts'
 import { absolutePath, programOf, referenceOf } from './sections/access.ts'
 import { DEFAULTS_LIST, hostDefaultsOf } from './sections/defaults.ts'
 import { LIMITS, RETENTION_PERIOD } from './sections/limits.ts'
@@ -35,12 +33,8 @@ type CoreFile = z.output<z.ZodObject<typeof CORE_KEYS>> & {
 }
 
 /** The functions that settle the entries of a file. */
-export function settlingOf(
-  { defaults = [], serve }: Pick<CoreFile, 'defaults' | 'serve'>,
-  { file, environment }: FilePlace,
-): Settling {
-  const archives = formsIn(serve.forms).has('archives') ? ARCHIVE_FORMATS : []
-  return { absolute: (path) => absolutePath(path, dirname(file), environment), defaults, archives }
+export function settlingOf({ defaults = [] }: Pick<CoreFile, 'defaults'>, { file, environment }: FilePlace): Settling {
+  return { absolute: (path) => absolutePath(path, dirname(file), environment), defaults }
 }
 
 /** The configuration of the core in a checked file. */

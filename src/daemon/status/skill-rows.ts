@@ -159,7 +159,7 @@ function rowsOf(
   const { source, skills } = snapshot
   const configured = configuredIn(config, source)
   const decided = decidedIn(snapshot, configured.source, decisions)
-  const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
+  const verdictOf = verdictsIn(snapshot, decided, { config, catalog })
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   const pluginsOf = pluginsIn(snapshot.marketplace)
   return skills.map((skill) => {

@@ -439,8 +439,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     tally: tallyOf(snapshot?.skills ?? [], decided),
     unservedContracts: snapshot?.skills.filter((skill) => isContractUnserved(source, skill)).length ?? 0,
     ...(input.leavesFindings === true
-      ? { verdicts: verdictsOfDecided(snapshot, configured, decided, input.catalog), findings: [] }
-      : findingsOf(snapshot, configured, input, input.catalog)),
+      ? { verdicts: verdictsOfDecided(snapshot, decided, input), findings: [] }
+      : findingsOf(snapshot, source, input, input)),
   }
 }
 
@@ -498,7 +498,9 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, b
     return {
       ...source,
       ...(verified !== undefined && { verified }),
-      ...(isKnown ? findingsOf(snapshot, configured, decisions, catalog) : { verdicts: [], findings }),
+      ...(isKnown
+        ? findingsOf(snapshot, configured.source, decisions, { config, catalog })
+        : { verdicts: [], findings }),
       ...(scan !== undefined && { scan }),
     }
   })
@@ -526,14 +528,13 @@ function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined 
 /** The verdicts that the daemon itself has an item for: of the skills that wait for a person, or that one took out. */
 function verdictsOfDecided(
   snapshot: Snapshot | undefined,
-  configured: ConfiguredSource,
   decided: DecidedSkills,
-  catalog: Catalog,
+  around: Pick<StatusInput, 'config' | 'catalog'>,
 ): readonly PathVerdict[] {
   const { out, waiting } = decided
   const skills = snapshot?.skills.filter((one) => out.has(one.path) || waiting.has(one.path) || hasMismatch(one)) ?? []
   if (snapshot === undefined || skills.length === 0) return []
-  const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
+  const verdictOf = verdictsIn(snapshot, decided, around)
   return skills.map((skill) => Object.assign({ path: skill.path }, verdictOf(skill)))
 }
 
@@ -545,12 +546,11 @@ function aboutNoSkill(source: SourceId, snapshot: Snapshot | undefined): readonl
 /** The skills that are not simply served, or have notes, the most urgent states first; and the findings of no skill. */
 function findingsOf(
   snapshot: Snapshot | undefined,
-  configured: ConfiguredSource,
+  source: Source,
   decisions: SkillDecisions,
-  catalog: Catalog,
+  around: Pick<StatusInput, 'config' | 'catalog'>,
 ): Pick<SourceStatus, 'verdicts' | 'findings'> {
-  const { source } = configured
-  const there = snapshot && verdictsIn(snapshot, configured, decidedIn(snapshot, source, decisions), catalog)
+  const there = snapshot && verdictsIn(snapshot, decidedIn(snapshot, source, decisions), around)
   const judged = (snapshot?.skills ?? []).flatMap((skill): PathVerdict[] => {
     const verdict = there?.(skill)
     return verdict === undefined || verdict.reasons.length === 0 ? [] : [{ path: skill.path, ...verdict }]

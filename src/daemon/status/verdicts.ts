@@ -1,11 +1,13 @@
 import { baseName } from '../../base/paths.ts'
 import { noArchiveReason } from '../../serve/mcp/resources/derived/archive-cache.ts'
+import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillOf } from '../../sync/catalog/folder-skills.ts'
 import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { strayLinks } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { surveyProblems } from '../../sync/model/verdict/skill-problems.ts'
 import { isListed, stateOf } from '../../sync/model/verdict/skill-states.ts'
 import type { DecidedSkills } from '../../sync/model/verdict/skill-states.ts'
@@ -14,19 +16,20 @@ import type { SkillProblem, Verdict, Ways } from '../../sync/model/verdict/verdi
 import { isYaml } from '../../sync/skill/entry-faults.ts'
 import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import { unportableReason } from '../../sync/skill/skill-path.ts'
-import type { ConfiguredSource } from '../config/config.ts'
+import { configuredIn } from '../config/config.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
 import { disabledBy, outProblem, waitingProblem } from './decision-text.ts'
 
 /** Judges the skills of one source, with the reasons: what the survey found, and what people, scans and hubs decided. */
 export function verdictsIn(
   snapshot: Snapshot,
-  configured: ConfiguredSource,
   decided: DecidedSkills,
-  catalog: Catalog,
+  { config, catalog }: { readonly config: Config; readonly catalog: Catalog },
 ): (skill: Skill) => Verdict {
   const { source } = snapshot
+  const configured = configuredIn(config, source)
   const links = strayLinks(snapshot.skills)
-  const ofArchives = Map.groupBy(archiveDiagnostics(catalog, configured), ({ path }) => path)
+  const ofArchives = Map.groupBy(archiveDiagnostics(catalog, source, config.serve.archives), ({ path }) => path)
   return (skill) => {
     const { path } = skill
     const state = stateOf(skill, decided)
@@ -63,9 +66,9 @@ function strayLink(source: string, path: string): SkillProblem {
  * Findings for the operator about archives that a source is meant to offer and cannot, each with the skill and the
  * reason.
  */
-function archiveDiagnostics(catalog: Catalog, { source, archives }: ConfiguredSource): SkillDiagnostic[] {
+function archiveDiagnostics(catalog: Catalog, source: SourceId, archives: readonly ArchiveFormat[]): SkillDiagnostic[] {
   if (archives.length === 0) return []
-  const served = [...catalog.skills.values()].filter((skill) => skill.source === source.id)
+  const served = [...catalog.skills.values()].filter((skill) => skill.source === source)
   return served.flatMap((entry) =>
     archives.flatMap((format): SkillDiagnostic[] => {
       const why = noArchiveReason(catalog, entry, format)

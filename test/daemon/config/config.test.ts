@@ -60,7 +60,6 @@ test('a source needs an id and an address; all else has the defaults of the desi
       signed: undefined,
       required: false,
       maxAgeMs: undefined,
-      archives: [],
       ca: undefined,
       proxy: { kind: 'variables' },
     },
@@ -72,6 +71,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
     ttlMs: 60_000,
     instructions: undefined,
     forms: new Set(['tools', 'search', 'paths', 'prompts', 'index', 'contract', 'page', 'well-known', 'metrics']),
+    archives: [],
     needsMetrics: false,
     templates: [],
     toolWaitMs: 2_000,
@@ -258,7 +258,7 @@ publish:
 
   expect(config.sources[0]?.source).toMatchObject({ docs: 'docs', nested: 'as-files', unlisted: ['internal/**'] })
   expect(config.sources[0]?.webhook?.provider).toBe('github')
-  expect(config.sources[0]?.archives).toEqual(['tar.gz', 'zip'])
+  expect(config.serve.archives).toEqual(['tar.gz', 'zip'])
   expect(config.publications.map(({ branch, pack }) => [branch, pack])).toEqual([
     ['main', undefined],
     ['main', 'web'],
@@ -1184,14 +1184,9 @@ test('sources of the command line are served in the forms that it names', () => 
 
   const [none, all] = [named(), named('archives', 'files', 'synthetic')]
 
-  expect(none.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
-    ['offer', []],
-    ['offer', []],
-  ])
-  expect(all.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
-    ['offer', ['tar.gz', 'zip']],
-    ['offer', ['tar.gz', 'zip']],
-  ])
+  expect(none.sources.map(({ source }) => source.contract)).toEqual(['offer', 'offer'])
+  expect([none.serve.archives, all.serve.archives]).toEqual([[], ['tar.gz', 'zip']])
+  expect(all.sources).toEqual(none.sources)
   expect(all.serve.forms).toEqual(new Set([...none.serve.forms, 'archives', 'files', 'synthetic']))
   expect(named('-page', 'files').serve.forms).not.toContain('page')
   expect(all.state).toBe(none.state)

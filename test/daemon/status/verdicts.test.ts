@@ -133,7 +133,10 @@ const CATALOG = buildCatalog(
   { number: 7, createdAt: NOW.toISOString(), sources: [{ source: TEAM, snapshot: '0'.repeat(64) }] },
   [SNAPSHOT],
 )
-const verdictOf = verdictsIn(SNAPSHOT, CONFIGURED, decidedIn(SNAPSHOT, CONFIGURED.source, DECISIONS), CATALOG)
+const verdictOf = verdictsIn(SNAPSHOT, decidedIn(SNAPSHOT, CONFIGURED.source, DECISIONS), {
+  config: CONFIG,
+  catalog: CATALOG,
+})
 const SOURCE = sourceOf(SNAPSHOT)
 
 test('every state has a case', () => {
@@ -296,7 +299,7 @@ function sourceOf(snapshot: Snapshot, leavesFindings = false): SourceStatus {
 
 /** The entry of a skill in the page with the problems; empty if it has none. */
 function pageOf(path: string): string {
-  const around = { catalog: CATALOG, configured: CONFIGURED, decisions: DECISIONS, scans: NO_SCANS }
+  const around = { catalog: CATALOG, config: CONFIG, decisions: DECISIONS, scans: NO_SCANS }
   const problems = pathProblemsOf(SNAPSHOT, around).filter((problem) => problem.path === path)
   const none = (): readonly never[] => []
   const host = { items: none, sources: none, misfits: none, problems: () => problems, clean: String }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
 import type { WebConfig } from '../../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient } from '../auth.ts'
@@ -163,6 +164,7 @@ export function serveOf(
     web,
     oauth: oauth && oauthOf(oauth, absolute),
     forms,
+    archives: forms.has('archives') ? ARCHIVE_FORMATS : [],
     needsMetrics: words.includes('metrics'),
     instructions,
     templates,

@@ -1,6 +1,5 @@
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import type { ArchiveFormat } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import type { McpPlace, McpSource, Schedule, Source } from '../../../sync/model/source.ts'
 import { isVersionRange } from '../../../sync/model/tag-range.ts'
 import { isReplacement } from '../../../sync/skill/lifecycle.ts'
@@ -275,8 +274,6 @@ export const FOLLOWED_HUB = HUB.optional().describe(
 export interface Settling {
   readonly absolute: Absolute
   readonly defaults: readonly DefaultsEntry[]
-  /** The archive formats in which skills are served too. */
-  readonly archives: readonly ArchiveFormat[]
 }
 
 /** The enabled sources, each with the access to its host. */
@@ -314,7 +311,7 @@ function addressOf({ url, mcp, follow }: SourceEntry): string {
 }
 
 /** A source, with the access to its host. */
-function configuredOf(written: SourceEntry, { absolute, defaults, archives }: Settling): ConfiguredSource {
+function configuredOf(written: SourceEntry, { absolute, defaults }: Settling): ConfiguredSource {
   const entry = withDefaults(written, addressOf(written), defaults)
   const program = typeof entry.mcp === 'object' ? programValuesOf(entry.mcp.env, absolute) : undefined
   return {
@@ -331,7 +328,6 @@ function configuredOf(written: SourceEntry, { absolute, defaults, archives }: Se
     ...(entry.fallback !== undefined && { fallback: entry.fallback }),
     required: entry.required,
     maxAgeMs: entry.max_age,
-    archives,
   }
 }
 

@@ -4,7 +4,7 @@ import type { Serving } from '../../../serve/mcp/core/methods.ts'
 import type { DocsOwner } from '../../../serve/mcp/resources/contract/contract-docs.ts'
 import { ContractForm } from '../../../serve/mcp/resources/contract/contract-form.ts'
 import type { ContractAsked } from '../../../serve/mcp/resources/contract/contract-form.ts'
-import { ARCHIVE_FORMATS, ArchiveCache } from '../../../serve/mcp/resources/derived/archive-cache.ts'
+import { ArchiveCache } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import { IndexDocument } from '../../../serve/mcp/resources/derived/index-document.ts'
 import { familiesOf } from '../../../serve/mcp/resources/families.ts'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
@@ -93,7 +93,7 @@ function formsOf(config: Config): Forms {
   const { forms, templates } = serve
   const contract = forms.has('contract') ? contractAskedOf(config) : undefined
   const isOffered = forms.has('contract') && sources.some(({ source }) => source.contract === 'offer')
-  const archives = new ArchiveCache(forms.has('archives') ? ARCHIVE_FORMATS : [])
+  const archives = new ArchiveCache(serve.archives)
   const made = [FORMS_OF_RESOURCES.filter((form) => forms.has(form)), templates, contract]
   return {
     digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),

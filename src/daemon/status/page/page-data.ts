@@ -22,7 +22,7 @@ import type { Decided } from '../../../sync/model/decisions/decided.ts'
 import type { Item } from '../../../sync/model/item.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
-import type { Config, ConfiguredSource } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { durationText } from '../../config/schema/scalars.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
@@ -36,7 +36,6 @@ import { scanIn } from '../source-scan.ts'
 import type { Status, RingStatus } from '../status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathProblemsOf } from './page-diagnostics.ts'
-import type { Around } from './page-diagnostics.ts'
 import { PendingRevisions } from './pending-revisions.ts'
 import type { PendingParts } from './pending-revisions.ts'
 import { SkillMoments } from './skill-moments.ts'
@@ -148,22 +147,18 @@ export class PageData implements AsyncDisposable {
   }
 
   #problemsNow(): readonly PathProblems[] {
-    const { registry, config } = this.#parts
+    const { registry, config, store } = this.#parts
     const { catalog } = registry
-    const { version } = this.#parts.store.scans
+    const { version } = store.scans
     if (this.#problems?.catalog === catalog && this.#problems.scans === version) return this.#problems.problems
     const problems = catalog.snapshots.flatMap((snapshot) => {
-      const configured = config.sources.find(({ source }) => source.id === snapshot.source)
-      return configured === undefined ? [] : pathProblemsOf(snapshot, this.#around(configured, catalog))
+      if (config.sources.every(({ source }) => source.id !== snapshot.source)) return []
+      const { decisions, scans } = store
+      return pathProblemsOf(snapshot, { catalog, config, decisions, scans: scans.knownOf(snapshot.source) })
     })
     const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
     this.#problems = { catalog, scans: version, problems: sorted }
     return sorted
-  }
-
-  #around(configured: ConfiguredSource, catalog: Catalog): Around {
-    const { store } = this.#parts
-    return { catalog, configured, decisions: store.decisions, scans: store.scans.knownOf(configured.source.id) }
   }
 
   #decisions(about?: { readonly source: string; readonly path: string }): readonly PageDecision[] {

@@ -11,7 +11,8 @@ import { decidedIn } from '../../../sync/model/verdict/skill-states.ts'
 import type { SkillDecisions } from '../../../sync/model/verdict/skill-states.ts'
 import type { SkillProblem } from '../../../sync/model/verdict/verdict.ts'
 import type { SourceScans } from '../../../sync/store/scan-records.ts'
-import type { ConfiguredSource } from '../../config/config.ts'
+import { configuredIn } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
 import { verdictsIn } from '../verdicts.ts'
@@ -19,18 +20,18 @@ import { verdictsIn } from '../verdicts.ts'
 /** The context for judging the problems of a source, in addition to its snapshot. */
 export interface Around {
   readonly catalog: Catalog
-  readonly configured: ConfiguredSource
+  readonly config: Config
   readonly decisions: SkillDecisions
   readonly scans: SourceScans
 }
 
 /** The verdicts about the skills of one source that have reasons, except unlisted skills; and what is of no skill. */
 export function pathProblemsOf(snapshot: Snapshot, around: Around): PathProblems[] {
-  const { catalog, configured, decisions } = around
   const { source, skills, findings, docsFolder } = snapshot
+  const configured = configuredIn(around.config, source)
   const isHidden = isBelowGlobs(matcher(configured.source.unlisted))
-  const decided = decidedIn(snapshot, configured.source, decisions)
-  const verdictOf = verdictsIn(snapshot, configured, decided, catalog)
+  const decided = decidedIn(snapshot, configured.source, around.decisions)
+  const verdictOf = verdictsIn(snapshot, decided, around)
   const ofSkills = skills.flatMap((skill): PathProblems[] => {
     const { path, standing } = skill
     if (standing === 'unlisted' || isHidden(path)) return []

@@ -45,11 +45,10 @@ test('the skill of another source that a disabled one matches is not named', asy
 async function problemsOf(files: Files, outOfService = NOTHING_OUT): Promise<readonly PathProblems[]> {
   const yaml = 'sources:\n  - id: team\n    url: https://git.example.com/skills.git\n    ref: main\n'
   const config = parseConfig(yaml, '/etc/skillsyncd.yaml', environmentOf({}, '/home/me'))
-  const configured = Array.isArray(config) ? undefined : config.sources[0]
-  if (configured === undefined) throw new Error(JSON.stringify(config))
+  if (Array.isArray(config)) throw new Error(JSON.stringify(config))
   const around = {
     catalog: EMPTY_CATALOG,
-    configured,
+    config,
     decisions: { outOfService, approvals: [] },
     scans: NO_SCANS,
   }
