@@ -9,8 +9,15 @@ import { ringsFeature } from '../features/rings/feature.ts'
 import { scanFeature } from '../features/scan/feature.ts'
 import { usageFeature } from '../features/usage/feature.ts'
 import type { Context, ExitStatus } from './cli/command.ts'
-import type { CommandFeatures, CommandLoaders, Feature, FeatureServer } from './cli/feature.ts'
-import type { FeatureSurfaces, ServerParts, VariantName } from './cli/feature.ts'
+import type {
+  CommandFeatures,
+  CommandLoaders,
+  Feature,
+  FeatureServer,
+  FeatureSurfaces,
+  ServerParts,
+  VariantName,
+} from './cli/feature.ts'
 import type { WholeConfig } from './configuration.ts'
 import type { DaemonParts } from './daemon.ts'
 import { UsageError } from './runtime/usage-error.ts'

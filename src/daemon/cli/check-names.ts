@@ -1,7 +1,6 @@
 import type { ItemCode } from '../../sync/model/item.ts'
 import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
-import type { CodeText } from '../runtime/operator-error.ts'
-import type { OperatorErrorCode } from '../runtime/operator-error.ts'
+import type { CodeText, OperatorErrorCode } from '../runtime/operator-error.ts'
 
 /** The checks of this machine, by `doctor`. */
 export const MACHINE_CHECKS = {

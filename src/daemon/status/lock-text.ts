@@ -1,8 +1,7 @@
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { mendOf } from '../../sync/model/sync-error.ts'
 import type { FollowedLock, LockProblem } from '../../sync/store/followed-lock.ts'
-import type { Config } from '../config/config.ts'
-import type { LockOrigin } from '../config/config.ts'
+import type { Config, LockOrigin } from '../config/config.ts'
 import type { LockStanding } from '../pull/trust/lock-rules.ts'
 import type { LockOriginStatus } from './status.ts'
 

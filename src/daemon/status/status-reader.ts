@@ -20,10 +20,8 @@ import type { ItemsOf } from './items.ts'
 import type { ChannelStatus, PublicationStatus } from './publication-status.ts'
 import type { SourceNotes } from './pull-result.ts'
 import { unreadyIn } from './readiness.ts'
-import type { RingStatus } from './status.ts'
-import type { ScansStatus } from './status.ts'
+import type { FollowedHub, HttpStatus, RingStatus, ScansStatus, Status } from './status.ts'
 import { statusOf } from './status.ts'
-import type { FollowedHub, HttpStatus, Status } from './status.ts'
 
 export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'clock' | 'readOnly' | 'replica'> {
   readonly config: Config

@@ -14,9 +14,8 @@ import type { Ours } from './agent-folder.ts'
 import { nextEntry } from './folder-plan.ts'
 import type { FolderPlan, WorkControl, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
-import type { NameTaken } from './link-record.ts'
+import type { LinkAdded, LinkedSkill, LinkEntry, LinkRemoved, Links, NameTaken, Use } from './link-record.ts'
 import { isOfOtherState, isSameUse } from './link-record.ts'
-import type { LinkRemoved, LinkEntry, LinkedSkill, Links, LinkAdded, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 
 /** The result for one name in an agent's folder. */

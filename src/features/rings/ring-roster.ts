@@ -1,8 +1,7 @@
 import type { RingRoster } from '../../serve/view.ts'
 import { membershipOf } from './membership.ts'
 import type { Membership, RingMembers, RingPrincipal } from './membership.ts'
-import type { RingHubConfig } from './ring-config.ts'
-import type { RingConfig } from './ring-config.ts'
+import type { RingConfig, RingHubConfig } from './ring-config.ts'
 
 /** The rings of the configuration, for the views; `undefined` if there are none. */
 export function rosterOf({ rings }: Pick<RingHubConfig, 'rings'>): RingRoster | undefined {

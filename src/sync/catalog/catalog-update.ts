@@ -7,8 +7,8 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { uriOf } from '../model/uris/skill-uri.ts'
 import type { CatalogSkill } from './catalog-file.ts'
 import { CatalogFiles } from './catalog-files.ts'
-import { buildingCatalog, catalogEntryOf, headOf, splitListed, type Indexed } from './catalog.ts'
-import type { Catalog } from './catalog.ts'
+import { buildingCatalog, catalogEntryOf, headOf, splitListed } from './catalog.ts'
+import type { Catalog, Indexed } from './catalog.ts'
 
 /**
  * Builds the result of `buildCatalog` from the previous catalog. If only the content of a few skills changed, only

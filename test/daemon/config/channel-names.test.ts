@@ -3,11 +3,11 @@ import {
   channelAddressOf,
   channelName,
   channelNames,
+  earlierRing,
   logFileOf,
   originOf,
   partOf,
 } from '../../../src/daemon/config/channel-names.ts'
-import { earlierRing } from '../../../src/daemon/config/channel-names.ts'
 import { isLocalFile } from '../../../src/sync/store/backup/backup.ts'
 
 const RINGS = [{ id: 'canary' }, { id: 'beta' }, { id: 'stable' }]

@@ -9,8 +9,7 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { findConfig } from '../../../src/daemon/config/find-config.ts'
 import { ConfigError, type ConfigDiagnostic } from '../../../src/daemon/config/rules/config-error.ts'
 import type { WholeConfig } from '../../../src/daemon/configuration.ts'
-import { configOfSources } from '../../../src/daemon/configuration.ts'
-import { parseConfig, readConfig } from '../../../src/daemon/configuration.ts'
+import { configOfSources, parseConfig, readConfig } from '../../../src/daemon/configuration.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { leafHash, treeRoot } from '../../../src/sync/transparency-log/merkle-tree.ts'
+import { leafHash, nodeHash, treeRoot } from '../../../src/sync/transparency-log/merkle-tree.ts'
 import type { ReadHash } from '../../../src/sync/transparency-log/merkle-tree.ts'
-import { nodeHash } from '../../../src/sync/transparency-log/merkle-tree.ts'
 import {
   bundleOf,
   entriesOf,

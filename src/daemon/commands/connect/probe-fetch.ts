@@ -1,7 +1,6 @@
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { HostRoute } from '../../../sync/upstream/http/host-access.ts'
-import { responseOf } from '../../../sync/upstream/http/http-exchange.ts'
-import { exchange, type HttpAnswer } from '../../../sync/upstream/http/http-exchange.ts'
+import { exchange, responseOf, type HttpAnswer } from '../../../sync/upstream/http/http-exchange.ts'
 import { connectionFailure } from '../../../sync/upstream/http/http-failure.ts'
 
 /** The last answer that was not a success: it identifies most causes. */

@@ -28,8 +28,16 @@ import { UsageError } from '../../runtime/usage-error.ts'
 import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
 import { compareFiles } from './second-opinion-checks.ts'
-import { databaseDamage, databaseIsWhole, decisionsAreWhole, filesAreWhole, keptAreWhole } from './store-checks.ts'
-import { objectsAreWhole, recordsAreWhole, servedIsWhole } from './store-checks.ts'
+import {
+  databaseDamage,
+  databaseIsWhole,
+  decisionsAreWhole,
+  filesAreWhole,
+  keptAreWhole,
+  objectsAreWhole,
+  recordsAreWhole,
+  servedIsWhole,
+} from './store-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { isIn, verifyingOf } from './verify-context.ts'
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { parseJson } from '../../../base/json-value.ts'
+import { isMapping, parseJson } from '../../../base/json-value.ts'
 import type { JsonObject } from '../../../base/json-value.ts'
-import { isMapping } from '../../../base/json-value.ts'
 import { isSkillCode } from '../../../sync/model/code-descriptions.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import type { ObjectId } from '../../../sync/model/revision.ts'

@@ -2,8 +2,7 @@ import { isLoopbackUrl } from '../../../base/host-name.ts'
 import type { HostConfig } from '../../../daemon/config/config.ts'
 import { withDefaults } from '../../../daemon/config/rules/defaults.ts'
 import { branch as branchName, pushUrl } from '../../../daemon/config/schema/scalars.ts'
-import type { PublishingConfig } from '../publication-config.ts'
-import type { Publication } from '../publication-config.ts'
+import type { Publication, PublishingConfig } from '../publication-config.ts'
 
 /** A publication that a person names. What is not named is as in the configuration. */
 export interface NamedPublication {

@@ -1,5 +1,4 @@
 import fs from 'node:fs'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type { PromiseFsClient } from 'isomorphic-git'
@@ -60,7 +59,7 @@ async function weighPack(bytes: Uint8Array, scratch: string, objects: number): P
   } catch (error) {
     throw error instanceof LargeInPack ? tooLarge() : error
   } finally {
-    rmSync(path, { force: true })
+    fs.rmSync(path, { force: true })
   }
 }
 

@@ -1,5 +1,5 @@
-import { askedText, isObjectId, type AskedRef, type ObjectId, type Revision } from '../../model/revision.ts'
-import type { ObjectFormat } from '../../model/revision.ts'
+import { askedText, isObjectId } from '../../model/revision.ts'
+import type { AskedRef, ObjectFormat, ObjectId, Revision } from '../../model/revision.ts'
 import type { GitSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { highestTags } from '../../model/tag-range.ts'
