@@ -9,7 +9,7 @@ import { shellWord } from '../../base/text/shell-word.ts'
 import type { ConfigReader } from '../config/config-reader.ts'
 import type { Environment } from '../config/environment.ts'
 import { searchConfig } from '../config/find-config.ts'
-import { formFault, minusFault } from '../config/forms.ts'
+import { formFault, listFault } from '../config/forms.ts'
 import { withPresentSources } from '../config/present-sources.ts'
 import { ConfigError } from '../config/rules/config-error.ts'
 import { runningDaemons } from '../control/running-daemons.ts'
@@ -259,7 +259,7 @@ async function skillsFoldersOf(paths: readonly string[], environment: Environmen
 function formsNamed(given: unknown): readonly string[] {
   const named = textsOf(given).flatMap((list) => list.split(','))
   for (const word of named) {
-    const fault = formFault(word) ?? minusFault(word, ['default', ...named])
+    const fault = formFault(word) ?? listFault(word, ['default', ...named])
     if (fault !== undefined) throw new UsageError(`--form "${word}" ${fault}`)
   }
   return named

@@ -43,6 +43,8 @@ test('a skill with the block says what serves it, and the switch does that witho
   const wrong = [
     await home.command('sync', ...place, '--form', 'archive'),
     await home.command('sync', ...place, '--form=-archives'),
+    await home.command('sync', ...place, '--form=page,-page'),
+    await home.command('sync', ...place, '--form=archives,'),
     await home.command('sync', '--form', 'archives', '--config', home.configFile),
   ]
 
@@ -58,9 +60,11 @@ test('a skill with the block says what serves it, and the switch does that witho
     message: expect.stringContaining(`did you mean skill://${json.source}/pdf/SKILL.md?`),
     data: { candidates: [`skill://${json.source}/pdf/SKILL.md`] },
   })
-  expect(wrong.map(({ status }) => status)).toEqual([2, 2, 2])
+  expect(wrong.map(({ status }) => status)).toEqual([2, 2, 2, 2, 2])
   expect(wrong[0]?.stderr).toContain('--form "archive" is not a form; did you mean `archives`?')
-  expect(wrong[1]?.stderr).toContain('--form "-archives" is not a form; did you mean `archives`?')
+  expect(wrong[1]?.stderr).toContain('--form "-archives" takes away what `default` does not have; leave it out\n')
+  expect(wrong[2]?.stderr).toContain('--form "-page" takes away what the list names; keep one of the two\n')
+  expect(wrong[3]?.stderr).toContain('--form "" names no form\n')
 })
 
 test('that nothing serves the block is said by status, why and doctor too, and is no fault', async () => {

@@ -103,6 +103,9 @@ test('the list of forms is what is served, and default stands for the usual ones
   expect(formsOf('[tools, archives]')).toEqual(['tools', 'archives'])
   expect(formsOf('[default, archives, -page]')).toEqual([...usual.filter((form) => form !== 'page'), 'archives'])
   expect(formsOf('[-metrics, -page, default]')).toEqual([...usual.slice(0, 6), 'well-known'])
+  expect(formsOf('[default, -tools]')).toEqual(usual.filter((form) => form !== 'tools' && form !== 'paths'))
+  expect(formsOf('[default, -tools, -page]')).toEqual(['prompts', 'index', 'contract', 'well-known', 'metrics'])
+  expect(formsOf('[page, search, skill-prompts, paths]')).toEqual(['search', 'paths', 'page', 'skill-prompts'])
   expect(parsed('forms: [default]')).toMatchObject({ needsMetrics: false })
   expect(parsed('forms: [tools, metrics]')).toMatchObject({ needsMetrics: true })
 })
@@ -111,15 +114,23 @@ test.each([
   ['[default, well_known]', 'serve.forms[1]: is not a form; did you mean `well-known`?'],
   ['[default, -pages]', 'serve.forms[1]: is not a form; did you mean `-page`?'],
   ['[defaults]', 'serve.forms[0]: is not a form; did you mean `default`?'],
-  ['[default, 7]', expect.stringMatching(/^serve\.forms\[1\]: must be default, or of tools, .*\[default, -page\]$/)],
+  ['[default, 7]', expect.stringMatching(/^serve\.forms\[1\]: must be default, or of tools, .*, such as -page$/)],
+  ['[default, [page]]', 'serve.forms[1]: is not a form; did you mean `page`?'],
+  ["['']", 'serve.forms[0]: names no form'],
+  ['[default, -files]', 'serve.forms[1]: takes away what `default` does not have; leave it out'],
+  [
+    '[-default, tools]',
+    'serve.forms[0]: takes nothing away: leave `default` out, or take away each form, such as -page',
+  ],
+  ['[search, prompts]', 'serve.forms[0]: needs `tools` or `page` in the list'],
+  ['[default, paths, -tools]', 'serve.forms[1]: needs `tools` or `skill-prompts` in the list'],
+  ['[index-templates]', 'serve.forms[0]: needs `index` in the list'],
+  ['[default, -index, index-templates]', 'serve.forms[2]: needs `index` in the list'],
   [
     '[-page]',
     'serve.forms[0]: takes away what `default` has; write [default, -page], or the list of all forms that you want',
   ],
-  [
-    '[default, page, -page]',
-    'serve.forms[2]: takes away what `default` has; write [default, -page], or the list of all forms that you want',
-  ],
+  ['[default, page, -page]', 'serve.forms[2]: takes away what the list names; keep one of the two'],
   ['{ page: false }', 'serve.forms: must be a list'],
 ])('a list of forms with a wrong word says the right one: %s', (list, why) => {
   expect(parsed(`forms: ${list}`)).toEqual([why])

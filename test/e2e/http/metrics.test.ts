@@ -201,12 +201,18 @@ test('off loopback there is no /metrics beside MCP, and who asks for one is told
   const beside = await ask(`http://127.0.0.1:${port}`, '/metrics')
   await serveAs(world, 'http: { host: 0.0.0.0, port: 0 }, forms: [default, metrics]')
   const { status, stderr } = await world.home.run('start', '--state', `${world.home.path}/other`)
+  const named = ['--skills-dir', world.home.path, '--host', '0.0.0.0', '--port', '0', '--form', 'metrics']
+  const byOption = await world.home.command('start', ...named)
 
   expect(beside.status).toBe(404)
   expect(status).toBe(2)
   expect(stderr).toContain(
     'Cannot listen on "0.0.0.0": off loopback, /metrics is at an address of its own; set serve.operations, or remove metrics from serve.forms',
   )
+  expect(byOption).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('at an address of its own; leave out --form metrics\n'),
+  })
 })
 
 test('off loopback /metrics is at serve.operations, for a token that opens it; webhooks and health need none', async () => {

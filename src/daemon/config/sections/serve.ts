@@ -4,7 +4,7 @@ import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive-ca
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
 import type { WebConfig } from '../../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient } from '../auth.ts'
-import { FORM_WORDS, formFault, formsIn, minusFault } from '../forms.ts'
+import { FORM_WORDS, formFault, formsIn, listFault } from '../forms.ts'
 import { duration, host, line, port, prose, webUrl } from '../schema/scalars.ts'
 import { referenceOf, SECRET } from './access.ts'
 import type { Absolute } from './access.ts'
@@ -88,10 +88,10 @@ const SPACE = line().superRefine((template, context) => {
 })
 
 const FORM_LIST = z
-  .array(z.enum(FORM_WORDS, { error: ({ input }) => formFault(String(input)) }))
+  .array(z.enum(FORM_WORDS, { error: ({ input }) => formFault(input) }))
   .superRefine((words, context) => {
     for (const [index, word] of words.entries()) {
-      const message = minusFault(word, words)
+      const message = listFault(word, words)
       if (message !== undefined) context.addIssue({ code: 'custom', path: [index], message })
     }
   })
@@ -116,7 +116,7 @@ export const SERVE_KEYS = {
     .prefault('1m')
     .describe('The time that clients may reuse an answer. Subscribers are notified of changes at once.'),
   forms: FORM_LIST.prefault(['default']).describe(
-    'The whole list of what is served beside the skills extension. default: all up to metrics; -FORM takes one of them away, as in [default, archives, -page]. tools: list_skills, get_skill and read_skill_file. search: the tool search_skills. paths: the tools give clients over stdio the path of a skill. prompts: init-skills and skills-catalog. index: skill://index.json, for clients of older revisions. contract: the resource:// URI contract. page: the catalog for people, at /. well-known: /.well-known/agent-skills/, for installers. metrics: /metrics, for Prometheus, at the address of MCP on loopback, else at `operations`; if it is written out, the start fails without an address for it. skill-prompts: each listed skill is a prompt too, unless it says `user-invocable: false`. index-templates: `templates` are entries of the index too, which some readers refuse. archives: each skill also as a tar.gz and a zip, for clients of older revisions. files: resources/list has every file, not each SKILL.md alone. synthetic: it has the generated archives and manifests too.',
+    'The whole list of what is served beside the skills extension. default: all up to metrics; -FORM takes one of them away, and what needs it, as in [default, archives, -page]. tools: list_skills, get_skill and read_skill_file. search: the tool search_skills, also on the page. paths: the tools give clients over stdio the path of a skill. prompts: init-skills and skills-catalog. index: skill://index.json, for clients of older revisions. contract: the resource:// URI contract. page: the catalog for people, at /. well-known: /.well-known/agent-skills/, for installers. metrics: /metrics, for Prometheus, at the address of MCP on loopback, else at `operations`; if it is written out, the start fails without an address for it. skill-prompts: each listed skill is a prompt too, unless it says `user-invocable: false`. index-templates: `templates` are entries of the index too, which some readers refuse. archives: each skill also as a tar.gz and a zip, for clients of older revisions. files: resources/list has every file, not each SKILL.md alone. synthetic: it has the generated archives and manifests too.',
   ),
   templates: z
     .array(SPACE)

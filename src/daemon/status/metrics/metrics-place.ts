@@ -10,7 +10,7 @@ export type MetricsPlace = 'beside' | 'operations' | undefined
  * are none.
  */
 export function metricsPlaceOf(
-  { serve }: Config,
+  { serve, file }: Config,
   { host }: ListenAddress,
   operations: ListenAddress | undefined,
 ): MetricsPlace {
@@ -18,7 +18,7 @@ export function metricsPlaceOf(
   if (operations !== undefined) return 'operations'
   if (isLoopback(host)) return 'beside'
   if (!serve.needsMetrics) return undefined
-  throw new UsageError(
-    `Cannot listen on "${host}": off loopback, /metrics is at an address of its own; set serve.operations, or remove metrics from serve.forms`,
-  )
+  const mend =
+    file === undefined ? 'leave out --form metrics' : 'set serve.operations, or remove metrics from serve.forms'
+  throw new UsageError(`Cannot listen on "${host}": off loopback, /metrics is at an address of its own; ${mend}`)
 }
