@@ -54,10 +54,7 @@ function historyItems(moments: readonly PageGeneration[], view: PageView): Html[
   }
   const by = Map.groupBy(view.host.decisions(), placeOf)
   const decisionsAt = (index: number): Html[] => (by.get(index) ?? []).map((one) => decisionItem(one, view))
-  const items = moments.flatMap((moment, index) => [
-    ...decisionsAt(index),
-    momentItem(moment, moments[index + 1]?.generation ?? 0, view),
-  ])
+  const items = moments.flatMap((moment, index) => [...decisionsAt(index), momentItem(moment, view)])
   return [...items, ...decisionsAt(moments.length)]
 }
 
@@ -78,17 +75,23 @@ function compareForm(latest: number, up: string): Html {
   </form>`
 }
 
-/** `before`: the number of the generation before it; 0 if there is none. */
-function momentItem(moment: PageGeneration, before: number, { up }: PageView): Html {
-  const { generation, createdAt, isServed, cause, moves } = moment
+function momentItem(moment: PageGeneration, { up }: PageView): Html {
+  const { generation, createdAt, isServed, cause } = moment
   return html`<li>
     <h2>Generation ${generation} ${isServed ? html`<span class="tag good">served</span>` : EMPTY_HTML}</h2>
     <div class="facts">
       <span>${minute(createdAt)}</span><span>${cause}</span>
-      ${moves === undefined || moves.length === 0 ? EMPTY_HTML : html`<a href="${up}changes?from=${before}&to=${generation}">Compare with ${before === 0 ? 'nothing' : `generation ${before}`}</a>`}
+      ${comparedWith(moment, up)}
     </div>
     ${movesOf(moment)}
   </li>`
+}
+
+function comparedWith({ generation, before, moves = [] }: PageGeneration, up: string): Html {
+  if (moves.length === 0) return EMPTY_HTML
+  if (before === undefined) return html`<span>names alone</span>`
+  const other = before === 0 ? 'nothing' : `generation ${before}`
+  return html`<a href="${up}changes?from=${before}&to=${generation}">Compare with ${other}</a>`
 }
 
 /** Renders what a generation changed, with the names of skills. */

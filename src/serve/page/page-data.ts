@@ -192,6 +192,8 @@ export interface PageGeneration {
   readonly generation: number
   readonly createdAt: string | undefined
   readonly isServed: boolean
+  /** The generation before it, 0 for none. `undefined` if the contents of one of the two are gone. */
+  readonly before: number | undefined
   /** The cause of the generation, and the person or program behind it. */
   readonly cause: string | undefined
   /** The changes since the previous generation. `undefined` if they are not known. */

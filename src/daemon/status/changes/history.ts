@@ -21,6 +21,8 @@ export interface StoredGeneration {
   readonly cause: GenerationCause | undefined
   /** False if there is its record alone: its contents are gone. */
   readonly isKept: boolean
+  /** The generation before it, 0 for none. `undefined` if the contents of one of the two are gone. */
+  readonly before: number | undefined
   /** The damage for which it cannot be served completely. */
   readonly damage: readonly string[]
   /** The changes since the previous generation. `undefined` if there is no record of them. */
@@ -55,11 +57,14 @@ export async function historyOf({ generations, snapshots }: Store, most: number)
       whole.set(snapshot, isWhole)
       if (!isWhole) damage.push(`the snapshot ${snapshot} of "${source}" is damaged`)
     }
+    const before = record?.before
+    const isComparable = kept.has(number) && (before === 0 || (before !== undefined && kept.has(before)))
     moments.push({
       generation: number,
       createdAt: (record ?? generation)?.createdAt,
       isServed: number === served,
       isKept: kept.has(number),
+      before: isComparable ? before : undefined,
       cause: (record ?? generation)?.cause,
       damage,
       moves: record?.moves?.map(sourceMove),

@@ -265,7 +265,7 @@ const MOST_ANSWERS = 16
 const ORDER: readonly PathProblems['state'][] = ['waiting', 'withheld', 'partly', 'disabled', undefined, 'served']
 
 function momentOf(
-  { generation, createdAt, isServed, cause, moves }: Past,
+  { generation, createdAt, isServed, before, cause, moves }: Past,
   configured: ReadonlyMap<SourceId, IsHidden>,
 ): PageGeneration {
   const by = cause && `${cause.action}${cause.source === undefined ? '' : ` of ${cause.source}`} by ${cause.trigger}`
@@ -273,6 +273,7 @@ function momentOf(
     generation,
     createdAt,
     isServed,
+    before,
     cause: cause?.rewritten === true ? `${by}, history rewritten` : by,
     moves: moves?.flatMap((move) => moveOf(move, configured.get(move.source)) ?? []),
   }

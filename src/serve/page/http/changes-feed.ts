@@ -13,10 +13,9 @@ export interface Feed {
 /** Renders the latest generations, and for readers who may know them the decisions, newest first. */
 export async function changesFeed({ address, host }: PageView, name: string): Promise<Feed> {
   const moments = (await host.history()) ?? []
-  const entries = [
-    ...moments.flatMap((moment, index) => generationEntry(moment, moments[index + 1]?.generation ?? 0)),
-    ...host.decisions().map(decisionEntry),
-  ].toSorted((a, b) => (a.at < b.at ? 1 : -1))
+  const entries = [...moments.flatMap(generationEntry), ...host.decisions().map(decisionEntry)].toSorted((a, b) =>
+    a.at < b.at ? 1 : -1,
+  )
   const authority = new URL(address).hostname.replaceAll(/[^\w.-]/g, '')
   const idOf = ({ at, id }: Pick<FeedEntry, 'at' | 'id'>): string => `tag:${authority},${at.slice(0, 10)}:${id}`
   const texts: string[] = []
@@ -53,12 +52,12 @@ interface FeedEntry {
 }
 
 /** A damaged generation has no time, and no entry. */
-function generationEntry({ generation, createdAt, moves, cause }: PageGeneration, before: number): FeedEntry[] {
+function generationEntry({ generation, createdAt, before, moves, cause }: PageGeneration): FeedEntry[] {
   if (createdAt === undefined) return []
   const changes = (moves ?? []).map((move) => `${move.source}: ${changesText(move.changes) || 'no skill changed'}`)
   const content = html`<p>${cause}</p>
     ${movesOf({ moves })}`
-  const link = moves === undefined ? 'changes' : `changes?from=${before}&to=${generation}`
+  const link = before === undefined ? 'changes' : `changes?from=${before}&to=${generation}`
   const title = [`Generation ${generation}`, ...(changes.length === 0 ? [] : [changes.join('; ')])].join(': ')
   return [{ at: createdAt, id: `generation/${generation}/${createdAt}`, title, link, content }]
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../../src/base/async/clock.ts'
 import type { Principal } from '../../../../src/serve/principal.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { momentsFound, serve } from '../../../support/served.ts'
@@ -161,4 +162,49 @@ test('the feed needs a token where the page does', async () => {
 async function page({ http }: Served, path: string, headers = {}): Promise<Answer> {
   const answer = await ask(http.url, path, { headers })
   return { ...answer, text: answer.text.replace(/<style>.*<\/style>/s, '').replaceAll(/\s+/g, ' ') }
+}
+
+test('a generation whose contents are gone has its names alone, and each comparison that is offered is shown', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one') })
+  await using served = await serve(repository, {
+    config: ['retention: { generations: 2, younger_than: 1s }'],
+    ...LATER,
+  })
+  for (const body of ['2', '3', '4']) {
+    await repository.commit({ 'one/SKILL.md': skill('one', body) })
+    await served.sync()
+  }
+
+  const [changes, feed] = [await page(served, '/changes'), await page(served, '/changes.atom')]
+  const offered = [...linksIn(changes.text), ...linksIn(feed.text)]
+
+  expect(changes.text).toMatch(/Generation 4 .*Compare with generation 3<.*Generation 3 .*names alone.*Generation 2 /)
+  expect(offered).toEqual(['changes?from=3&to=4', 'changes?from=3&to=4'])
+  for (const link of new Set(offered)) expect((await page(served, `/${link}`)).status, link).toBe(200)
+})
+
+test('of more generations than are shown, the last one is compared with the one before it', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one') })
+  await using served = await serve(repository)
+  for (let number = 2; number <= 31; number += 1) {
+    await repository.commit({ 'one/SKILL.md': skill('one', String(number)) })
+    await served.sync()
+  }
+
+  for (const path of ['/changes', '/changes.atom']) {
+    const links = linksIn((await page(served, path)).text)
+    expect(links, path).toHaveLength(30)
+    expect(links.at(-1), path).toBe('changes?from=1&to=2')
+  }
+})
+
+/** A clock on which a day passes between any two moments. */
+let days = 0
+const now = (): Date => new Date(systemClock.now().getTime() + (days += 1) * 86_400_000)
+const LATER: ServedOptions = { clock: { ...systemClock, now } }
+
+function linksIn(text: string): string[] {
+  return Array.from(text.matchAll(/changes\?from=\d+&(?:#38;)?to=\d+/g), ([link]) => link.replace('#38;', ''))
 }
