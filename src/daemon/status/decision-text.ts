@@ -23,7 +23,7 @@ export function decisionTexts({ hold, skipped, approved }: SourceDecision, sourc
 
 /** A decision of the history, on one line. */
 export function decidedText({ by, who, decision, source, ring, skill, commit, forFollowers, reason }: Decided): string {
-  const about = [source, skill].filter((part) => part !== undefined).join('/')
+  const about = skill === '' ? `the root of ${source}` : [source, skill].filter((part) => part !== undefined).join('/')
   const inRing = ring === undefined ? '' : ` in the ring ${ring}`
   const at = commit === undefined ? '' : ` at ${commit}`
   const reach = forFollowers === true ? ', for all followers' : ''

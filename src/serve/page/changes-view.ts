@@ -1,5 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
-import { changeWord } from '../../sync/model/changes/skill-changes.ts'
+import { changeWord, nameText } from '../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, ChangeKind, NamedChange } from '../../sync/model/changes/skill-changes.ts'
 import type { DocsReview, FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import { minute, shortCommit } from './format.ts'
@@ -125,7 +125,7 @@ function groupItem({ change, count, first }: ChangeGroup): Html {
 function nameOf({ path, was, reason }: NamedChange): Html {
   const why =
     reason === undefined ? EMPTY_HTML : html` <span class="quiet">(${reason.code}: ${visible(reason.message)})</span>`
-  return html`${was === undefined ? EMPTY_HTML : html`${isolateText(was)} to `}${isolateText(path)}${why}`
+  return html`${was === undefined ? EMPTY_HTML : html`${isolateText(nameText({ path: was }))} to `}${isolateText(nameText({ path }))}${why}`
 }
 
 function placeText(commit: string | undefined): Html {
@@ -175,7 +175,7 @@ function itemOf(review: SkillReview, address: string | undefined, id: string): H
   const called = isolateText(name)
   const was =
     change === 'renamed' && from !== undefined
-      ? html`<span class="quiet small">from ${isolateText(from.path === path ? from.name : from.path)}</span>`
+      ? html`<span class="quiet small">from ${isolateText(from.path === path ? from.name : nameText(from))}</span>`
       : EMPTY_HTML
   return html`<li>
     <h3 id="${id}">

@@ -33,7 +33,7 @@ export interface PageHost {
   /** The limits of packs for their listing in an agent. */
   readonly packBudgets: PackBudgetLimits
   /** The latest decisions, or those about one skill, newest first. They name people. */
-  readonly decisions: (about?: { readonly source: string; readonly path: string }) => readonly PageDecision[]
+  readonly decisions: (about?: Pick<CatalogSkill, 'source' | 'skill'>) => readonly PageDecision[]
   /** The stored generations, newest first. `undefined` if they cannot be read now. */
   readonly history: () => Promise<readonly PageGeneration[] | undefined>
   /**

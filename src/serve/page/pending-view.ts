@@ -1,6 +1,8 @@
+import { joinPath } from '../../base/paths.ts'
 import { fewText } from '../../base/text/first-few.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { PluginSkill } from '../../sync/model/changes/plugin-changes.ts'
+import { nameText } from '../../sync/model/changes/skill-changes.ts'
 import { docsSection, sourceSection } from './changes-view.ts'
 import { minute, refText } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
@@ -99,7 +101,7 @@ function changesIn(content: PendingRevision['content']): Html {
 function programsIn({ skills }: PendingChange): Html {
   const programs = skills.flatMap(({ path, files }) =>
     files.flatMap((file) =>
-      file.isProgram && file.change !== 'removed' ? [`${path}/${file.path} (${file.change})`] : [],
+      file.isProgram && file.change !== 'removed' ? [`${joinPath(path, file.path)} (${file.change})`] : [],
     ),
   )
   if (programs.length === 0) return EMPTY_HTML
@@ -145,7 +147,7 @@ function pluginList(plugins: PendingChange['plugins']): Html {
 }
 
 function namesIn(verb: string, skills: readonly PluginSkill[]): Html {
-  return skills.length === 0 ? EMPTY_HTML : html`; ${verb} ${isolateText(fewText(skills, 10, ({ path }) => path))}`
+  return skills.length === 0 ? EMPTY_HTML : html`; ${verb} ${isolateText(fewText(skills, 10, nameText))}`
 }
 
 const MOST_PLUGINS = 50

@@ -47,7 +47,7 @@ export function docsLines({ change, notes, files }: DocsReview): string[] {
 /** The skills that a plugin of a marketplace has more and no longer, all of them. */
 export function pluginLine({ plugin, change, gains, loses }: PluginChange): string {
   const namesOf = (verb: string, skills: readonly PluginSkill[]): string[] =>
-    skills.length === 0 ? [] : [`${verb} ${skills.map(({ path }) => path || 'the root').join(', ')}`]
+    skills.length === 0 ? [] : [`${verb} ${skills.map(nameText).join(', ')}`]
   const moves = [...namesOf('gains', gains), ...namesOf('loses', loses)]
   return printableLine(`${change.padEnd(8)} the plugin "${plugin}"${moves.length === 0 ? '' : `: ${moves.join('; ')}`}`)
 }

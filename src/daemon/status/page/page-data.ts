@@ -20,6 +20,7 @@ import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnost
 import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
 import type { Decided } from '../../../sync/model/decisions/decided.ts'
 import type { Item } from '../../../sync/model/item.ts'
+import type { Skill } from '../../../sync/model/skill.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import type { Config } from '../../config/config.ts'
@@ -161,10 +162,10 @@ export class PageData implements AsyncDisposable {
     return sorted
   }
 
-  #decisions(about?: { readonly source: string; readonly path: string }): readonly PageDecision[] {
+  #decisions(about?: Parameters<PageHost['decisions']>[0]): readonly PageDecision[] {
     const { history } = this.#parts.store.decisions
-    const isAsked = ({ source, skill }: Decided): boolean =>
-      about === undefined || (source === about.source && skill === about.path)
+    const isAsked = (one: Decided): boolean =>
+      about === undefined || (one.source === about.source && isOfSkill(one, about.skill))
     const newest = history.filter(isAsked).toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
     return newest.slice(0, MOST_MOMENTS).map((decided) => ({
       at: decided.at,
@@ -173,15 +174,14 @@ export class PageData implements AsyncDisposable {
     }))
   }
 
-  /** True if the decision names no skill, or one that is in no list for no other reason than a decision. */
-  #isNamed({ source: id, skill: named }: Decided): boolean {
+  /** True if the decision names no skill, or one that its source does not keep out of lists. The skill may be gone. */
+  #isNamed(decided: Decided): boolean {
+    const { source: id, skill: named } = decided
     if (named === undefined || id === undefined) return true
     const source = this.#parts.config.sources.find(({ source }) => source.id === id)?.source
     const snapshot = this.#parts.registry.catalog.snapshots.find((one) => one.source === id)
-    const skill = snapshot?.skills.find(({ path, upstream }) => path === named || upstream?.uri === named)
-    return (
-      source !== undefined && skill !== undefined && skill.standing !== 'unlisted' && !isHiddenIn(source)(skill.path)
-    )
+    const skill = snapshot?.skills.find((one) => isOfSkill(decided, one))
+    return source !== undefined && skill?.standing !== 'unlisted' && !isHiddenIn(source)(skill?.path ?? named)
   }
 
   async #history(): Promise<readonly PageGeneration[] | undefined> {
@@ -287,6 +287,11 @@ function moveOf({ source, from, to, skills }: SourceMove, isHidden: IsHidden | u
     first: group.first.filter(({ path, isUnlisted }) => isUnlisted !== true && !isHidden(path)),
   }))
   return { source, from, to, changes }
+}
+
+/** A decision names a skill of another server by its path or its URI. */
+function isOfSkill({ skill: named }: Decided, { path, upstream }: Pick<Skill, 'path' | 'upstream'>): boolean {
+  return named === path || (named !== undefined && named === upstream?.uri)
 }
 
 /** The same after a restart, in which the order of its members may differ. */

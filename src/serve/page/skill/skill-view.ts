@@ -285,7 +285,7 @@ function wordsHtml({ subject, author, at }: CommitWords): Html {
 /** The changes of the skill on this hub, and the decisions about it. Only readers of everything see generations. */
 function historyOf(entry: CatalogSkill, moment: ContentMoment | undefined, view: PageView): Html {
   const { host, isWhole, up } = view
-  const decisions = host.decisions({ source: entry.source, path: entry.skill.path })
+  const decisions = host.decisions(entry)
   if (moment === undefined && decisions.length === 0) return EMPTY_HTML
   const moments = moment === undefined ? [] : [moment, ...(moment.earlier ?? [])]
   return html`<h2 id="history">History on this hub</h2>

@@ -200,6 +200,63 @@ test('of more generations than are shown, the last one is compared with the one 
   }
 })
 
+test('a decision and its entry of the feed name a skill that is gone, and none that is in no list', async () => {
+  await using repository = await Repository.create()
+  await using served = await filled(repository, {})
+  const before = await decisionsIn(served)
+
+  await repository.commit({ 'one/SKILL.md': null, 'secret/quiet/SKILL.md': null, 'three/SKILL.md': skill('three') })
+  await served.sync()
+
+  expect(served.daemon.registry.catalog.skills.size).toBe(1)
+  expect(before).toHaveLength(8)
+  expect(before.filter((text) => text.includes('fx/one by'))).toHaveLength(6)
+  expect(await decisionsIn(served)).toEqual(before)
+})
+
+test('the decisions about a skill of another server are those that name its path, and those that name its URI', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one'), 'two/SKILL.md': skill('two') })
+  await using served = await serve(repository)
+  const { decisions, page: data } = served.daemon.parts
+  for (const named of ['one', 'skill://there/one', 'two', 'skill://there/two'])
+    await decisions.disable(FX, named, true, { by: 'ida' })
+  const [{ skills: [one] } = { skills: [] }] = served.daemon.registry.catalog.snapshots
+  const upstream = { source: FX, uri: 'skill://there/one' }
+
+  const about = data.host.decisions({ source: FX, skill: { ...one!, upstream } })
+
+  expect(new Set(about.map(({ text }) => text))).toEqual(
+    new Set(['disable fx/one by ida', 'disable fx/skill://there/one by ida']),
+  )
+})
+
+test('a skill at the root has a name in the changes', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'SKILL.md': skill('top') })
+  await using served = await serve(repository)
+  await repository.commit({ 'SKILL.md': null, 'moved/SKILL.md': skill('top') })
+  await served.sync()
+
+  const { text } = await page(served, '/changes')
+  const compared = await page(served, '/changes?from=1&to=2')
+
+  expect(text).toContain('<span class="warn">renamed</span> <bdi>the root</bdi> to <bdi>moved</bdi>')
+  expect(text).toContain('<span class="good">added</span> <bdi>the root</bdi>')
+  expect(compared.text).toContain('from <bdi>the root</bdi>')
+})
+
+/** The decisions of the page and the feed. */
+async function decisionsIn(served: Served): Promise<string[]> {
+  const texts = [(await page(served, '/changes')).text, (await page(served, '/changes.atom')).text]
+  return texts.flatMap((text) =>
+    Array.from(
+      text.matchAll(/(?:decision<\/span> <bdi>|<title>)((?:dis|en)able .*?)<\/(?:bdi|title)>/g),
+      ([, one = '']) => one,
+    ),
+  )
+}
+
 /** A clock on which a day passes between any two moments. */
 let days = 0
 const now = (): Date => new Date(systemClock.now().getTime() + (days += 1) * 86_400_000)

@@ -48,6 +48,7 @@ test.each([
     { decision: 'disable', source: team, skill: 'pdf', forFollowers: true },
     'disable team/pdf by ada, for all followers',
   ],
+  [{ decision: 'disable', source: team, skill: '' }, 'disable the root of team by ada'],
   [{ decision: 'enable', skill: '\u001B[31mred' }, 'enable \\u{1b}[31mred by ada'],
 ] as const)('%o is told on one line', (decided, text) => {
   expect(decidedText({ ...byPerson('ada', new Date(0)), ...decided })).toBe(text)
