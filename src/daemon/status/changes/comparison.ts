@@ -1,6 +1,7 @@
 import type { PendingChange, SourceChange } from '../../../serve/page/page-data.ts'
 import { pluginChanges, pluginSkillsOf } from '../../../sync/model/changes/plugin-changes.ts'
 import { docsBetween, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillChange } from '../../../sync/model/changes/skill-changes.ts'
 import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
 import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import type { Generation } from '../../../sync/model/generation.ts'
@@ -81,7 +82,7 @@ async function contentOf(
   return snapshot && { snapshot }
 }
 
-/** A person would read no more on a page. */
+/** A person would read no more on a page, but for the names of all programs. */
 const PAGE_TEXTS: TextLimits = { fileBytes: 2 ** 18, lines: 4_000 }
 const MOST_SKILLS = 200
 
@@ -94,12 +95,14 @@ async function sourceChange(
   const [old, now] = [skillsIn(was), skillsIn(is)]
   const all = skillChanges(skillStatesOf(was), skillStatesOf(is))
   const listed = all.filter(({ isUnlisted }) => isUnlisted !== true)
+  const reviewAt = async (change: SkillChange, withLines: boolean): Promise<SkillReview> =>
+    texts.review(change, { before: old.get(change.from?.path ?? change.path), after: now.get(change.path) }, withLines)
+  const reviews: SkillReview[] = []
+  for (const change of listed) reviews.push(await reviewAt(change, false))
+  const byPrograms = reviews.toSorted((a, b) => Number(hasProgram(b)) - Number(hasProgram(a)))
   const skills: SkillReview[] = []
-  for (const change of listed.slice(0, MOST_SKILLS)) {
-    const sides = { before: old.get(change.from?.path ?? change.path), after: now.get(change.path) }
-    const review = await texts.review(change, sides, withText)
-    skills.push(withText ? review : withoutTexts(review))
-  }
+  for (const review of byPrograms.slice(0, Math.max(MOST_SKILLS, reviews.filter(hasProgram).length)))
+    skills.push(withText && skills.length < MOST_SKILLS ? await reviewAt(review, true) : withoutTexts(review))
   return {
     source,
     from: was?.revision.commit,
@@ -108,6 +111,10 @@ async function sourceChange(
     more: listed.length - skills.length,
     unnamed: all.length - listed.length,
   }
+}
+
+function hasProgram({ files }: SkillReview): boolean {
+  return files.some(({ isProgram, change }) => isProgram && change !== 'removed')
 }
 
 function skillsIn(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {

@@ -144,6 +144,32 @@ test('unlisted skills are counted and not named, and disabled ones are named wit
   expect(text).not.toMatch(/secret|second words|first words/)
 })
 
+test('the programs of all changed skills are named, also of more skills than are shown', async () => {
+  await using repository = await Repository.create()
+  await using served = await reviewed(repository)
+  const names = Array.from({ length: 205 }, (_, index) => `s${String(index).padStart(3, '0')}`)
+  const added = Object.assign({}, ...names.map((name) => skill(name, 'new words')))
+  await repository.commit({ ...added, 's203/scripts/run.py': 'print(1)\n' })
+  await served.sync()
+  const one = await page(served, PENDING)
+  await repository.commit(Object.fromEntries(names.map((name) => [`${name}/run.sh`, 'true\n'])))
+  await served.sync()
+  const all = await page(served, PENDING)
+
+  expect(one.text).toContain('<strong>1 program</strong> <bdi>s203/scripts/run.py (added)</bdi>')
+  expect(one.text).toContain('5 further skills are not shown here')
+  expect(all.text).toContain('<strong>206 programs</strong> <bdi>s000/run.sh (added), s001/run.sh (added)')
+  expect(all.text).not.toContain('not shown here. skillsyncd diff')
+})
+
+test('the programs of a skill at the root are named by their own paths', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'SKILL.md': '---\nname: top\ndescription: Top\n---\n', 'scripts/run.py': 'print(1)\n' })
+  await using served = await serve(repository, { source: ['update: review'] })
+
+  expect((await page(served, PENDING)).text).toContain('<strong>1 program</strong> <bdi>scripts/run.py (added)</bdi>')
+})
+
 const DOCS = ['docs: docs', 'marketplace: true']
 
 test('changed docs are shown with their lines, and the plugins of a changed marketplace with their skills', async () => {
