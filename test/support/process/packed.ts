@@ -198,6 +198,7 @@ function hostOf(registry: Registry): PageHost {
         generation: 1,
         createdAt: undefined,
         isServed: true,
+        before: undefined,
         cause: JSON.stringify(pathsIn(registry)),
         moves: undefined,
       },

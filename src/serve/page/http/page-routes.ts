@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CatalogFile } from '../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import type { ItemProblem } from '../../../sync/model/item.ts'
 import { readSkillUri } from '../../../sync/model/uris/skill-uri.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { EventStream, refusalOfStream } from '../../http/server/event-stream.ts'
@@ -21,7 +22,7 @@ import { FileRenderer } from '../file-renderer.ts'
 import { html, EMPTY_HTML } from '../html.ts'
 import { renderPage, catalogMarkOf } from '../layout.ts'
 import type { PageBody } from '../layout.ts'
-import type { PageHost } from '../page-data.ts'
+import type { PageHost, PathProblems, SourceHealth } from '../page-data.ts'
 import type { FeaturePage, PageView } from '../page-view.ts'
 import { pendingView } from '../pending-view.ts'
 import { problemCount } from '../problem-entries.ts'
@@ -192,10 +193,31 @@ export class PageRoutes implements AsyncDisposable {
   }
 }
 
-/** Decisions and some items name clients, people or machines. */
+/** Decisions, their reasons and some items name clients, people or machines. */
 function withoutPrivate(host: PageHost): PageHost {
-  return { ...host, items: () => host.items().filter(({ isPrivate }) => isPrivate !== true), decisions: () => [] }
+  return {
+    ...host,
+    sources: () => host.sources().map(untold),
+    problems: () => host.problems().map(withoutReasons),
+    items: () => host.items().filter(({ isPrivate }) => isPrivate !== true),
+    decisions: () => [],
+  }
 }
+
+function untold({ decisions, condition, ...health }: SourceHealth): SourceHealth {
+  return { ...health, decisions: decisions.map(() => UNTOLD), condition: condition && withoutReason(condition) }
+}
+
+function withoutReasons({ reasons, ...problem }: PathProblems): PathProblems {
+  return { ...problem, reasons: reasons.map(withoutReason) }
+}
+
+/** A person wrote the reason that these quote. */
+function withoutReason<Problem extends ItemProblem>(problem: Problem): Problem {
+  return problem.code === 'disabled' || problem.code === 'skill-recalled' ? { ...problem, message: UNTOLD } : problem
+}
+
+const UNTOLD = 'decided by an operator; readers with a token see the reason'
 
 /** A reader of a part of the catalog must not learn of other generations. */
 function newsOf({ generation, digest }: Catalog, { packs }: View): object {

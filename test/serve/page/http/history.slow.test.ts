@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/base/async/clock.ts'
 import type { Principal } from '../../../../src/serve/principal.ts'
 import { Repository } from '../../../support/git/repository.ts'
@@ -121,6 +121,37 @@ test('the history of a public page has the generations alone', async () => {
     expect(text, path).toContain('Generation 2')
     expect(text, path).not.toMatch(/\bida\b|joe|our own|decision\b|quiet</)
   }
+})
+
+test('a public page says what is held, disabled and recalled, and not the reason that a person wrote', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one'), 'two/SKILL.md': skill('two') })
+  await using served = await serve(repository, {
+    config: ['serve: { public: [page], http: { allowed_hosts: [skills.example.com] } }'],
+  })
+  const { decisions, recalls, page: data } = served.daemon.parts
+  const reason = 'Dana suspects a leak'
+  await decisions.disable(FX, 'one', true, { by: 'ida', reason })
+  await recalls.recall({ kind: 'skill', source: FX, path: 'two' }, reason, 'ida')
+  await decisions.decide(FX, 'hold', { hold: { reason } })
+  await served.sync()
+  await vi.waitFor(() => expect(JSON.stringify(data.host.sources())).toContain('Dana'), { timeout: 10_000 })
+
+  const [start, sources, problems] = [
+    await page(served, '/'),
+    await page(served, '/sources'),
+    await page(served, '/problems'),
+  ]
+
+  expect(JSON.stringify(data.host.problems()).match(/Dana/g)).toHaveLength(2)
+  for (const { status, text } of [start, sources, problems]) {
+    expect(status).toBe(200)
+    expect(text).not.toMatch(/Dana|leak|\bida\b/)
+  }
+  for (const { text } of [start, sources]) expect(text).toContain('decided by an operator')
+  expect(problems.text).toMatch(
+    /<h3>.*one<.*>disabled<.*<h3>.*two<.*<strong>skill-recalled<\/strong> decided by an operator/,
+  )
 })
 
 test('a skill has the decisions about it, for readers who are admitted', async () => {
