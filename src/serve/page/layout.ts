@@ -63,7 +63,7 @@ export function renderPage({ title, content, place, query, head }: PageBody, fra
     body: html`<a class="skip" href="#main">Skip to the content</a>
       <header>
         <div class="bar">
-          ${query === undefined ? home : html`<h1>${home}</h1>`} ${searchForm(query ?? '', up)}
+          ${query === undefined ? home : html`<h1>${home}</h1>`} ${searchForm(query, up)}
           <nav aria-label="Main">
             <ul>
               ${menu(place, frame)}
@@ -92,14 +92,20 @@ export function renderPage({ title, content, place, query, head }: PageBody, fra
 }
 
 /** The filters of the list belong to it too. */
-function searchForm(query: string, up: string): Html {
-  return html`<form id="find" role="search" action="${up}" method="get">
+function searchForm(query: string | undefined, up: string): Html {
+  return html`<form
+    id="find"
+    role="search"
+    action="${up}"
+    method="get"
+    ${query === undefined ? EMPTY_HTML : html` data-list`}
+  >
     <label class="heard" for="q">Search by name, path or description</label>
     <input
       id="q"
       type="search"
       name="q"
-      value="${query}"
+      value="${query ?? ''}"
       placeholder="Search skills"
       maxlength="200"
       autocomplete="off"

@@ -12,7 +12,7 @@ import { messageOf } from './page-view.ts'
 import type { PageView } from './page-view.ts'
 import { actionOf, countText, entriesIn } from './problem-entries.ts'
 import type { ProblemAction, ProblemEntry } from './problem-entries.ts'
-import { pendingAddress, skillAddress } from './urls.ts'
+import { pendingAddress, skillAddress, sourceAddress } from './urls.ts'
 
 /** Renders the problems of the hub, its sources and their skills, each with its fix. It shows no content of skills. */
 export function problemsView(view: PageView): PageBody {
@@ -89,7 +89,9 @@ function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses):
 function itemProblem({ kind, id, source, urgency }: Item, { code, message, fix }: ItemProblem, view: PageView): Html {
   const { host, up } = view
   const isOfSource = source !== undefined && (kind === 'source' || kind === 'content')
-  const name = isOfSource ? html`<a href="${up}sources#${source}">${source}</a> ` : html`${visible(host.clean(id))} `
+  const name = isOfSource
+    ? html`<a href="${up}${sourceAddress(source)}">${source}</a> `
+    : html`${visible(host.clean(id))} `
   return html`<li>
     <h3>${name}${code} <span class="tag ${urgency === 'person' ? 'bad' : 'warn'}">${kind}</span></h3>
     <p>${messageOf(message, view)}</p>
@@ -118,7 +120,7 @@ function sourceItem({ id, condition, served, pending }: SourceHealth, view: Page
   const { up } = view
   const [state, tone] = served === undefined ? ['not served', 'bad'] : ['previous revision served', 'warn']
   return html`<li>
-    <h3><a href="${up}sources#${id}">${id}</a> <span class="tag ${tone}">${state}</span></h3>
+    <h3><a href="${up}${sourceAddress(id)}">${id}</a> <span class="tag ${tone}">${state}</span></h3>
     ${
       condition === undefined
         ? html`<p>The hub has nothing of this source to serve.</p>
@@ -137,7 +139,7 @@ function itemOf({ source, path, state, reasons }: PathProblems, view: PageView, 
   const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
   return html`<li>
     <h3>
-      ${isWhole ? html`<a class="quiet" href="${up}sources#${source}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
+      ${isWhole ? html`<a class="quiet" href="${up}${sourceAddress(source)}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
       <span class="tag ${tone}">${state === undefined ? 'in the source' : stateText(state)}</span>
     </h3>
     ${reasons.map(

@@ -46,8 +46,8 @@ const put = (page, tells) => {
 }
 
 // The filters stand outside of the form; a page without a list leaves the search to the browser.
-const form = find('#find')
-if (form !== null && find('#found') !== null) {
+const form = find('#find[data-list]')
+if (form !== null) {
   let soon
   const search = () => {
     const url = new URL(form.action)

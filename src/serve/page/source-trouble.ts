@@ -2,7 +2,7 @@ import { countOf } from '../../base/text/plural.ts'
 import { html, EMPTY_HTML, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageHost, SourceHealth } from './page-data.ts'
-import { pendingAddress } from './urls.ts'
+import { pendingAddress, sourceAddress } from './urls.ts'
 
 /**
  * The trouble of a source. `failing`: it needs a person. `retried`: its last attempt failed, and the next one may not.
@@ -35,14 +35,14 @@ export function troubleBanner(host: Pick<PageHost, 'sources' | 'items' | 'clean'
     ...partOf(
       'fails',
       'fail',
-      linksTo(by.get('failing'), ({ id }) => `${up}sources#${id}`),
+      linksTo(by.get('failing'), ({ id }) => up + sourceAddress(id)),
     ),
     ...partOf('waits', 'wait', linksTo(by.get('waiting'), waitingAddress(up)), ' for approval'),
     ...(others.length === 0 ? [] : [html`Needs a person: ${fewOf(others)}. `]),
     ...partOf(
       'is',
       'are',
-      linksTo(by.get('retried'), ({ id }) => `${up}sources#${id}`),
+      linksTo(by.get('retried'), ({ id }) => up + sourceAddress(id)),
       ' tried again',
     ),
   ]
@@ -60,7 +60,7 @@ function linksTo(sources: readonly SourceHealth[] | undefined, addressOf: (sourc
 }
 
 function waitingAddress(up: string): (source: SourceHealth) => string {
-  return ({ id, pending }) => up + (pending === undefined ? `sources#${id}` : pendingAddress(id))
+  return ({ id, pending }) => up + (pending === undefined ? sourceAddress(id) : pendingAddress(id))
 }
 
 function fewOf(links: readonly Html[]): Html {

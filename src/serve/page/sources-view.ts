@@ -53,7 +53,7 @@ function ringsLink({ host, isAdmitted, up }: PageView): Html {
 function rowOf(source: SourceHealth, view: Pick<PageView, 'host' | 'up'>): Html {
   const { id, condition, decisions, lastSuccess, pending, served, tally } = source
   const { text, tone } = stateOf(source)
-  return html`<section id="${id}" aria-label="Source ${id}">
+  return html`<section aria-label="Source ${id}">
     <details id="source-${id}">
       <summary>
         <h2>${id}</h2>

@@ -21,6 +21,11 @@ export function pendingAddress(source: string): string {
   return `changes?pending=${encodeURIComponent(source)}`
 }
 
+/** Returns the address of a source among all. */
+export function sourceAddress(source: string): string {
+  return `sources#source-${source}`
+}
+
 /** Returns the address of the list of the skills with a tag. */
 export function tagAddress(tag: string): string {
   return `?tag=${encodeURIComponent(tag)}`

@@ -166,12 +166,25 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     expect(problems).toMatch(/fx\s+previous revision served\s+tag-moved .*[0-9a-f]{12}.*\s+.*skillsyncd approve fx/)
     expect(problems).toMatch(/empty\s+not served\s+ref-not-found /)
     expect(count).toBe('2')
-    expect(page.url()).toBe(`${troubled.http.url}/sources#empty`)
+    expect(page.url()).toBe(`${troubled.http.url}/sources#source-empty`)
     await page.goto(`${troubled.http.url}/?source=empty`)
     expect(await page.locator('#source option').allInnerTexts()).toEqual(['All sources', 'fx', 'empty'])
     expect(await page.locator('#found').innerText()).toContain(
       'No skill of empty is in the list. Its problems say why.',
     )
+  })
+
+  test('the search leads from every page to the list, also where a source is called like a part of it', async () => {
+    await using repository = await Repository.create()
+    await repository.commit({ 'kept/SKILL.md': '---\nname: kept\ndescription: Kept\n---\n' })
+    await using named = await serve(repository, { id: 'found' })
+    const { page } = await browser.open(`${named.http.url}/sources`)
+
+    await page.getByLabel('Search').fill('kept')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${named.http.url}/?q=kept`)
+
+    expect(await page.locator('#found h2').allInnerTexts()).toEqual(['kept'])
   })
 
   test('copies of one skill are one row with its places, found by each of its sources, and its page leads to the others', async () => {

@@ -122,7 +122,7 @@ test('an empty catalog has the state of each source, those in trouble first, wit
   const text = plain(html)
 
   expect(text).toMatch(/^No skill is served yet\./)
-  expect(Array.from(html.matchAll(/<section id="(\w+)"/g), ([, id]) => id)).toEqual([
+  expect(Array.from(html.matchAll(/<section aria-label="Source (\w+)"/g), ([, id]) => id)).toEqual([
     'fails',
     'waits',
     'again',

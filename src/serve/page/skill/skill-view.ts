@@ -24,7 +24,7 @@ import type { PageView } from '../page-view.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
 import { tagList } from '../tags.ts'
-import { fileAddress, skillAddress } from '../urls.ts'
+import { fileAddress, skillAddress, sourceAddress } from '../urls.ts'
 import { skillPages } from './git-host.ts'
 import { skillUse } from './skill-use.ts'
 
@@ -176,7 +176,9 @@ function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: Pag
     <h2>Where it is from</h2>
     <dl class="terms">
       <dt>Source</dt>
-      <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
+      <dd>
+        ${view.isWhole ? html`<a href="${view.up}${sourceAddress(entry.source)}">${entry.source}</a>` : entry.source}
+      </dd>
       <dt>Folder</dt>
       <dd>${linked(isolateText(skill.path === '' ? 'the root' : skill.path), pages.folder)}</dd>
       ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, skill.kept === undefined ? pages.commit : undefined, view)}

@@ -49,7 +49,7 @@ test('every page names the source that fails and the source that waits in one li
     const up = path.startsWith('/skills/') ? '../../../' : './'
     const banner = /<div id="banner"[^>]*>(?<text>.*?)<\/div>/.exec(text)?.groups?.['text']
     expect(banner?.trim(), path).toBe(
-      `<p class="note bad">1 source fails: <a href="${up}sources#empty">empty</a>. 1 source waits for approval: <a href="${up}changes?pending=fx">fx</a>. </p>`,
+      `<p class="note bad">1 source fails: <a href="${up}sources#source-empty">empty</a>. 1 source waits for approval: <a href="${up}changes?pending=fx">fx</a>. </p>`,
     )
     expect(text, path).toMatch(/Sources <span id="sources-count"[^>]*>2</)
     expect(text, path).toMatch(/Problems <span id="problems-count"[^>]*>2</)
@@ -77,7 +77,7 @@ test('a hub that never served has the reason on the start page, and an empty his
   expect(start).toContain('<code>skillsyncd add URL</code>')
   expect(changes).toContain('Nothing has been served yet.')
   expect(changes).not.toContain('Compare')
-  expect(problems).toMatch(/<h2>Fix a source<\/h2>.*sources#fx">fx<\/a> <span class="tag bad">not served</)
+  expect(problems).toMatch(/<h2>Fix a source<\/h2>.*sources#source-fx">fx<\/a> <span class="tag bad">not served</)
 })
 
 test('a hub without problems says so, and each generation has its date and the way to the one before', async () => {
