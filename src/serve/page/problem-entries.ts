@@ -13,7 +13,7 @@ export type ProblemEntry =
   | { readonly kind: 'skill'; readonly problem: PathProblems }
 
 /** The action that an entry needs, in the order of the page. */
-export const ACTIONS = ['hub', 'source', 'decide', 'content', 'decided', 'none'] as const
+export const ACTIONS = ['hub', 'source', 'decide', 'content', 'retried', 'decided', 'none'] as const
 export type ProblemAction = (typeof ACTIONS)[number]
 
 /** The parts of the host from which the entries are made. */
@@ -45,7 +45,7 @@ function entriesOf(item: Item): readonly ProblemEntry[] {
 export function actionOf(entry: ProblemEntry): ProblemAction {
   switch (entry.kind) {
     case 'item':
-      return entry.item.urgency === 'chosen' ? 'decided' : 'hub'
+      return OF_URGENCY[entry.item.urgency]
     case 'source':
       return OF_TROUBLE[troubleOf(entry.health) ?? 'none']
     case 'misfit':
@@ -57,9 +57,11 @@ export function actionOf(entry: ProblemEntry): ProblemAction {
   }
 }
 
+const OF_URGENCY = { person: 'hub', retried: 'retried', chosen: 'decided', well: 'none' } as const
+
 const OF_TROUBLE = {
   failing: 'source',
-  retried: 'source',
+  retried: 'retried',
   waiting: 'decide',
   attention: 'decided',
   none: 'decided',
@@ -84,9 +86,10 @@ export function problemCount(host: Judged): number {
 }
 
 function isProblem(entry: ProblemEntry): boolean {
-  const action = actionOf(entry)
-  return action !== 'decided' && action !== 'none'
+  return !NO_PROBLEMS.has(actionOf(entry))
 }
+
+const NO_PROBLEMS: ReadonlySet<ProblemAction> = new Set<ProblemAction>(['retried', 'decided', 'none'])
 
 /**
  * An operator's decision is listed too, with the command that reverts it. A skill or an address that needs a person has an
@@ -97,11 +100,13 @@ function isListed(health: SourceHealth): boolean {
   return health.condition !== undefined || (trouble !== undefined && trouble !== 'attention')
 }
 
-/** Formats the numbers of problems, decisions and notes. */
+/** Formats the numbers of problems, of what is tried again, of decisions and notes. */
 export function countText(entries: readonly ProblemEntry[]): string {
   const problems = entries.filter(isProblem).length
+  const retried = entries.filter((entry) => actionOf(entry) === 'retried').length
   const numbers = [
     problems === 0 ? 'No problems' : countOf(problems, 'problem'),
+    ...(retried === 0 ? [] : [`${retried} tried again`]),
     ...numberOf(entries, 'decided', 'decision'),
     ...numberOf(entries, 'none', 'note'),
   ]

@@ -67,6 +67,7 @@ const GROUPS: Readonly<Record<ProblemAction, { readonly title: string; readonly 
     title: 'Fix in the repository',
     lead: 'These need a change in the repository of the source, or in its settings on the hub.',
   },
+  retried: { title: 'Tried again', lead: 'The last attempt failed. The hub tries again by itself.' },
   decided: { title: 'Decided by an operator', lead: 'Nothing to do. Each has the command that reverts the decision.' },
   none: { title: 'Notes', lead: 'Nothing has to be done. These skills are served, or are links that lead nowhere.' },
 }

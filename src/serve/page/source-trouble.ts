@@ -18,9 +18,9 @@ export function troubleOf({ state, urgency }: SourceHealth): SourceTrouble | und
   return urgency === 'person' ? 'attention' : undefined
 }
 
-/** Returns the number of sources in trouble. */
+/** Returns the number of sources that need a person. */
 export function troubleCount(host: Pick<PageHost, 'sources'>): number {
-  return host.sources().filter((health) => troubleOf(health) !== undefined).length
+  return host.sources().filter(({ urgency }) => urgency === 'person').length
 }
 
 /** Renders what needs a person, and the sources that are tried again, in one line. Empty if there is none. */

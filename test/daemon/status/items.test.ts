@@ -263,7 +263,7 @@ test.each(CASES.map(named))(
     expect(verdicts.some((verdict) => verdict === 'warn' || verdict === 'fail')).toBe(isUrgent && code !== undefined)
     // A source has lines, a card and a banner of its own.
     expect(lines.map((line) => line.slice(0, 2))).toEqual(isUrgent && kind !== 'source' ? [`${mark} `, '  '] : [])
-    expect(entriesIn(host, '').map(actionOf)).toEqual(actionsFor(kind, code, isUrgent))
+    expect(entriesIn(host, '').map(actionOf)).toEqual(actionsFor(kind, code, urgency))
     expect(banner.includes('Needs a person')).toBe(urgency === 'person' && kind !== 'source')
   },
 )
@@ -291,9 +291,9 @@ function itemsIn(from: Case[2]): readonly Item[] {
   return 'map' in from ? from : itemsOf({ ...WELL, ...from }, NOW)
 }
 
-function actionsFor(kind: Item['kind'], code: string | undefined, isUrgent: boolean): readonly string[] {
+function actionsFor(kind: Item['kind'], code: string | undefined, urgency: Case[3]): readonly string[] {
   if (code === undefined || (kind === 'source' && code !== 'source-moved')) return []
-  return [isUrgent ? 'hub' : 'decided']
+  return [urgency === 'person' ? 'hub' : urgency === 'retried' ? 'retried' : 'decided']
 }
 
 test('what is wrong with a skill of a source that cannot be reached needs a person all the same', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { PageHost, PathProblems, SourceHealth } from '../../../src/serve/page/page-data.ts'
 import { actionOf, countText, entriesIn, problemCount } from '../../../src/serve/page/problem-entries.ts'
-import { troubleBanner, troubleOf } from '../../../src/serve/page/source-trouble.ts'
+import { troubleBanner, troubleCount, troubleOf } from '../../../src/serve/page/source-trouble.ts'
 import { emptyReasons } from '../../../src/serve/page/sources-view.ts'
 import type { Item } from '../../../src/sync/model/item.ts'
 import { VERDICT_STATES } from '../../../src/sync/model/verdict/verdict.ts'
@@ -139,7 +139,7 @@ test('an empty catalog has the state of each source, those in trouble first, wit
   expect(text).toContain('run skillsyncd add URL')
 })
 
-test('problems stand by the action that they need, and decisions and notes do not count', () => {
+test('problems stand by the action that they need, and what is tried again, decisions and notes do not count', () => {
   const problem = { code: 'store-failed', message: 'm', fix: 'd' } as const
   const item: Item = { kind: 'writer', id: 'state', state: 'read-only', urgency: 'person', problems: [problem] }
   const reasons = [{ code: 'stray-link', place: 'well/link', message: 'm', fix: 'Remove the link' }] as const
@@ -148,28 +148,37 @@ test('problems stand by the action that they need, and decisions and notes do no
     { source: sourceId('well'), path: 'link', state: 'withheld', reasons },
     { source: sourceId('well'), path: '', reasons: [] },
   ]
-  const host = hostOf(SOURCES, { items: () => [item], problems: () => problems })
+  const unready: Item = {
+    ...item,
+    kind: 'readiness',
+    state: 'not-ready',
+    urgency: 'retried',
+    problems: [{ ...problem, code: 'not-ready' }],
+  }
+  const host = hostOf(SOURCES, { items: () => [unready, item], problems: () => problems })
 
   const entries = entriesIn(host, '')
 
   expect(entries.map((entry) => [actionOf(entry), nameOf(entry)])).toEqual([
     ['hub', 'store-failed'],
     ['source', 'fails'],
-    ['source', 'again'],
-    ['source', 'lost'],
     ['decide', 'waits'],
     ['decide', 'waiting'],
     ['content', 'withheld'],
     ['content', 'partly'],
     ['content', ''],
+    ['retried', 'not-ready'],
+    ['retried', 'again'],
+    ['retried', 'lost'],
     ['decided', 'held'],
     ['decided', 'disabled'],
     ['none', 'served'],
     ['none', 'link'],
   ])
-  expect(problemCount(host)).toBe(9)
-  expect(countText(entries)).toBe('9 problems, 2 decisions, 2 notes')
+  expect(problemCount(host)).toBe(7)
+  expect(countText(entries)).toBe('7 problems, 3 tried again, 2 decisions, 2 notes')
   expect(countText([])).toBe('No problems')
+  expect(troubleCount(host)).toBe(2)
 })
 
 function nameOf(entry: ReturnType<typeof entriesIn>[number]): string {
