@@ -56,7 +56,6 @@ export interface LockOrigin {
   readonly repository: ConfiguredSource
   /** The path of the file from the root of the repository. */
   readonly path: string
-  readonly everyMs: number
   /** The full id of a commit that is taken although it does not continue the one in force. */
   readonly accepted: string | undefined
 }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type * as Cron from 'cron'
 import type * as CronErrors from 'cron/dist/errors.js'
+import type { Schedule } from '../../sync/model/source.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -23,6 +24,11 @@ export function nextTimeMs(time: Cron.CronTime, ms: number): number {
     if (isCronError(error)) return Number.POSITIVE_INFINITY
     throw error
   }
+}
+
+/** The next time of a schedule after `ms`. */
+export function nextMs(schedule: Schedule, ms: number): number {
+  return schedule.kind === 'every' ? ms + schedule.periodMs : nextTimeMs(cronTimeOf(schedule.expression), ms)
 }
 
 /** True if cron accepts the expression. */

@@ -7,6 +7,7 @@ import { hostOf } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { HostBackoff } from '../../daemon/pull/schedule/host-backoff.ts'
 import { throttleUpstream } from '../../daemon/pull/schedule/throttled-upstream.ts'
 import type { KnownLock } from '../../daemon/pull/trust/known-lock.ts'
+import { nextMs } from '../../daemon/runtime/cron-time.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { isAway } from '../../sync/model/source.ts'
@@ -44,7 +45,10 @@ export class LockFollower implements AsyncDisposable {
     this.#reaction = new Reaction({
       clock,
       run: async (signal) => config.lockFrom && this.#check(config.lockFrom, signal),
-      againMs: () => config.lockFrom?.everyMs,
+      againMs: () => {
+        const nowMs = clock.now().getTime()
+        return config.lockFrom && nextMs(config.lockFrom.repository.source.schedule, nowMs) - nowMs
+      },
     })
   }
 

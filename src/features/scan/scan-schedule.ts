@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/async/clock.ts'
-import { cronTimeOf, nextTimeMs } from '../../daemon/runtime/cron-time.ts'
+import { nextMs } from '../../daemon/runtime/cron-time.ts'
 import type { Schedule } from '../../sync/model/source.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
 
@@ -81,8 +81,7 @@ export class ScanSchedule {
     const fromMs = Math.max(Number.isFinite(oldestMs) ? oldestMs : 0, this.#tried?.atMs ?? 0)
     // Nothing was ever scanned: that is due without a set time.
     if (fromMs === 0) return Number.POSITIVE_INFINITY
-    if (this.#schedule.kind === 'every') return fromMs + this.#schedule.periodMs
-    return nextTimeMs(cronTimeOf(this.#schedule.expression), fromMs)
+    return nextMs(this.#schedule, fromMs)
   }
 }
 

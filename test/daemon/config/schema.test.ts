@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
+import { times } from '../../../src/daemon/config/schema/scalars.ts'
 import { CONFIG } from '../../../src/daemon/configuration.ts'
 
 const FILE = fileURLToPath(new URL('../../../config/skillsyncd.schema.json', import.meta.url))
@@ -35,6 +36,25 @@ test('there are 250 keys at most, and the keys of a shared block count once', ()
 
   expect(keys.size).toBeGreaterThan(100)
   expect(keys.size).toBeLessThanOrEqual(250)
+})
+
+test('an editor takes and refuses the same texts for each `every` as the program', () => {
+  const places = keysOf(schemaJson(CONFIG)).filter(({ key }) => /(?:^|\.)every$/.test(key))
+  const texts = ['1s', '250ms', '365d', '@hourly', '@Daily', '*/5 * * * *', ' 0 6 * * 1-5 ', '30 0 3 29 feb *']
+  const others = ['', 'm', '0s', '05m', '5 m', '10', '1h30m', '* * *', '* * * *', '* * * * * * *', '@ hourly']
+
+  expect(places.map(({ key }) => key).toSorted()).toEqual([
+    'defaults[].every',
+    'follow.every',
+    'gate.rescan.every',
+    'lock.every',
+    'sources[].every',
+  ])
+  for (const { node } of places) {
+    const pattern = new RegExp(node.pattern ?? '')
+    expect([...texts, ...others].filter((text) => pattern.test(text))).toEqual(texts)
+  }
+  expect([...texts, ...others].filter((text) => times({}).safeParse(text).success)).toEqual(texts)
 })
 
 test('every key is one that the program honours', () => {
@@ -178,6 +198,7 @@ interface Node {
   readonly $defs?: Readonly<Record<string, Node>>
   readonly type?: string
   readonly description?: string
+  readonly pattern?: string
   readonly additionalProperties?: unknown
   readonly properties?: Readonly<Record<string, Node>>
   readonly items?: Node

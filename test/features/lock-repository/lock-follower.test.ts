@@ -55,6 +55,29 @@ test('a commit that does not continue the one in force is not taken, and one tha
   expect([rewritten.text, continued.text]).toEqual([FIRST, THIRD])
 })
 
+test('the repository is looked at again after a duration, or at the times of a cron expression', async () => {
+  await using desk = await Desk.open({ 'skills.lock': FIRST })
+  const [looks, clock] = [desk.upstream.counts, new FakeClock()]
+  const at = async (minutes: number): Promise<number> => {
+    await clock.advance(minutes * 60_000)
+    return looks.resolve
+  }
+
+  const seen = []
+  for (const every of ['10m', '"15,45 * * * *"']) {
+    looks.resolve = 0
+    clock.setWall(new Date('2026-06-15T12:00:00Z'))
+    await using follower = desk.follower('skills.lock', clock, every)
+    follower.start()
+    seen.push([await at(0), await at(9), await at(5), await at(2), await at(28), await at(2)])
+  }
+
+  expect(seen).toEqual([
+    [1, 1, 2, 2, 5, 5],
+    [1, 1, 1, 2, 2, 3],
+  ])
+})
+
 /** A state folder, and a repository with locks. */
 class Desk implements AsyncDisposable {
   readonly upstream: ScriptedUpstream
@@ -79,10 +102,18 @@ class Desk implements AsyncDisposable {
 
   /** The lock in force after a look at this file of the repository, and what was fetched and moved so far. */
   async look(path: string): Promise<{ readonly text: string; readonly fetches: number; readonly moves: number }> {
-    const [clock, redactor] = [new FakeClock(), new Redactor()]
+    await using follower = this.follower(path)
+    await follower.look(never())
+    const text = await readFile(followedLockFile(this.#config(path).state), 'utf8')
+    return { text, fetches: this.upstream.counts.fetch, moves: this.#moves }
+  }
+
+  /** A follower of this file of the repository. */
+  follower(path: string, clock = new FakeClock(), every = '1m'): LockFollower {
+    const redactor = new Redactor()
     const environment = environmentOf({}, this.#folder)
-    const config = this.#config(path)
-    await using follower = new LockFollower({
+    const config = this.#config(path, every)
+    return new LockFollower({
       config,
       store: this.#store,
       clock,
@@ -108,14 +139,11 @@ class Desk implements AsyncDisposable {
       lock: new KnownLock(config),
       onMoved: () => (this.#moves += 1),
     })
-    await follower.look(never())
-    const text = await readFile(followedLockFile(config.state), 'utf8')
-    return { text, fetches: this.upstream.counts.fetch, moves: this.#moves }
   }
 
-  #config(path: string) {
+  #config(path: string, every = '1m') {
     const git = 'https://git.example.com/team'
-    const lock = `{ from: { git: ${git}/config.git, path: ${path} } }`
+    const lock = `{ from: { git: ${git}/config.git, path: ${path} }, every: ${every} }`
     const text = `sources: [{ id: team, url: ${git}/a.git }]\nstate: state\nlock: ${lock}\n`
     const environment = environmentOf({}, this.#folder)
     const config = parseConfig(text, join(this.#folder, 'skillsyncd.yaml'), environment)

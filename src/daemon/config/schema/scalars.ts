@@ -150,7 +150,8 @@ export function cron() {
 /** The times of repeated work: a duration between two, or a cron expression. */
 export function times(range: { readonly least?: string; readonly most?: string }) {
   const [period, expression] = [duration(range), cron()]
-  return z.string({ error: TIMES }).transform((text, context): Schedule => {
+  const written = z.string({ error: TIMES }).meta({ pattern: TIMES_PATTERN })
+  return written.transform((text, context): Schedule => {
     // Text with fewer fields is a duration with a space in it.
     const read = (/^@|\S\s+\S+\s+\S/.test(text) ? expression : period).safeParse(text)
     if (typeof read.data === 'number') return { kind: 'every', periodMs: read.data }
@@ -165,6 +166,7 @@ export function times(range: { readonly least?: string; readonly most?: string }
   })
 }
 
+const TIMES_PATTERN = `${DURATION.source}|^@[A-Za-z]+$|^\\s*\\S+(\\s+\\S+){4,5}\\s*$`
 const TIMES = 'must be a duration such as 30s, 5m or 1h (ms, s, m, h or d), or a cron expression'
 
 /** False for February 31, for example. The start date is fixed, so that the answer never changes. */

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isObjectId } from '../../../sync/model/revision.ts'
+import type { Schedule } from '../../../sync/model/source.ts'
 import { followedLockFile } from '../../../sync/store/followed-lock.ts'
 import type { Config, LockOrigin } from '../config.ts'
-import { duration, folder, gitUrl, path, ref } from '../schema/scalars.ts'
+import { folder, gitUrl, path, ref, times } from '../schema/scalars.ts'
 import { SHARED, WEBHOOK } from './defaults.ts'
 import { unreadRepository } from './sources.ts'
 import type { Settling } from './sources.ts'
@@ -36,7 +37,9 @@ export const LOCK = z
       path(),
       z.strictObject({
         from: LOCK_FROM.describe('The file of a git repository that is followed as the lock.'),
-        every: duration({ least: '1s', most: '365d' }).optional().describe('The time between two polls. Default: 1m.'),
+        every: times({ least: '1s', most: '365d' })
+          .optional()
+          .describe('The time between two polls, or their times as a cron expression. Default: 1m.'),
       }),
     ],
     { error: 'must be a path, ignore, or { from: { git: … }, every: … }' },
@@ -62,20 +65,19 @@ export function lockOf(
 }
 
 function lockOriginOf(
-  { from, every: everyMs = PERIOD_MS }: Extract<z.output<typeof LOCK>, object>,
+  { from, every = EACH_MINUTE }: Extract<z.output<typeof LOCK>, object>,
   settling: Settling,
 ): LockOrigin {
   const { git: url, path, accept: accepted, ...rest } = from
   return {
-    repository: unreadRepository(LOCK_ID, { ...rest, url, every: { kind: 'every', periodMs: everyMs } }, settling),
+    repository: unreadRepository(LOCK_ID, { ...rest, url, every }, settling),
     path,
-    everyMs,
     accepted,
   }
 }
 
-/** The default: each minute, since a person waits for what was merged. */
-const PERIOD_MS = 60_000
+/** The default, since a person waits for what was merged. */
+const EACH_MINUTE: Schedule = { kind: 'every', periodMs: 60_000 }
 
 /** Webhooks, the log and `doctor` name the repository of the lock as a source. */
 const LOCK_ID = 'skills-lock'
