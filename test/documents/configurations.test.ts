@@ -1,6 +1,10 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse as parseYaml, parseAllDocuments, stringify } from 'yaml'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { KEY_SYNONYMS } from '../../src/daemon/config/error-messages.ts'
 import { schemaJson } from '../../src/daemon/config/schema-json.ts'
 import { CONFIG, parseConfig } from '../../src/daemon/configuration.ts'
 import { configKeys } from '../support/content/config-reference.ts'
@@ -40,6 +44,58 @@ test('each key in a sentence is there, and accepted with the value that it is gi
   expect(keyFaultsOf('serve.page: { enable: false }', keys)).toEqual([expect.stringContaining('enable')])
   expect(keyFaultsOf('update: never', keys)).toEqual([expect.stringContaining('update')])
 })
+
+test('each key that a text of the program names is there, and so is each to which another word leads', async () => {
+  const keys = configKeys(schemaJson(CONFIG))
+  const words = new Set([...keys, ...Object.keys(CONFIG.shape)].flatMap((key) => key.split('.')))
+  const isThere = (name: string): boolean =>
+    name.includes('.') ? keys.has(name) : words.has(name) || NO_KEYS.has(name)
+
+  const named = (await textsOfProgram()).flatMap(keysNamed)
+
+  expect(named.length).toBeGreaterThan(200)
+  expect(named.filter((name) => !isThere(name))).toEqual([])
+  expect(Object.values(KEY_SYNONYMS).filter((key) => !words.has(key))).toEqual([])
+  expect(
+    keysNamed('`policy` decides; set `rate: 5`, serve.form or sources[].evry').filter((name) => !isThere(name)),
+  ).toEqual(['policy', 'serve.form', 'sources.evry'])
+})
+
+/** Words between backticks that are of MCP, of other programs, values, events or figures. */
+const NO_KEYS: ReadonlySet<string> = new Set(
+  `argument arguments cursor initialize limit max_tokens notifications offset query get_skill list_skills read_skill_file
+  search_skills places invalid_grant semgrep default exact system changes gone leads log recovered`.split(/\s+/),
+)
+
+/** The texts in the source of the program, without its comments. */
+async function textsOfProgram(): Promise<string[]> {
+  const files = (await readdir(SOURCE, { recursive: true })).filter((name) => name.endsWith('.ts'))
+  const sources = await Promise.all(files.map(async (name) => readFile(join(SOURCE, name), 'utf8')))
+  return sources.flatMap((source) => [...source.replaceAll(COMMENT, '').matchAll(TEXT)].map(([text]) => plain(text)))
+}
+
+const COMMENT = /\/\*\*[^]*?\*\/|^\s*\/\/.*$/gm
+const TEXT = /'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g
+
+/** A text without its quotes, and without the expressions in it. */
+function plain(text: string): string {
+  const inner = text.slice(1, -1).replaceAll(/\$\{[^{}]*\}/g, '…')
+  return inner.replaceAll('\\`', '`')
+}
+
+const SOURCE = fileURLToPath(new URL('../../src', import.meta.url))
+
+/** The words between backticks that can be keys, and the keys with their parents. */
+function keysNamed(text: string): string[] {
+  const top = Object.keys(CONFIG.shape).join('|')
+  const alone = text.matchAll(/`([a-z]+(?:_[a-z]+)*)(?:: [^`]+)?`/g)
+  const below = text.matchAll(
+    new RegExp(`(?<![\\w./-])((?:${top})(?:\\[\\])?(?:\\.[a-z_]+(?:\\[\\])?)+)(?![\\w./(-])`, 'g'),
+  )
+  const names = [...alone, ...below].map(([, name = '']) => name.replaceAll('[]', ''))
+  // The rest are files, and code between texts.
+  return names.filter((name) => !/\.(?:db|jsonl?|length)$/.test(name))
+}
 
 /** The files of other programs among the examples, by a key that they begin with. */
 function isForeign(text: string): boolean {

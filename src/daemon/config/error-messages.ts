@@ -75,14 +75,14 @@ function unknownKey(schema: SchemaNode, above: KeyPath, key: string): Fault {
 }
 
 function suggestion(key: string, known: readonly string[]): string {
-  const synonym = SYNONYMS[key.toLowerCase()]
+  const synonym = KEY_SYNONYMS[key.toLowerCase()]
   const near = synonym !== undefined && known.includes(synonym) ? synonym : closestTo(key, known)
   if (near !== undefined) return `; did you mean \`${near}\`?`
   return known.length > 12 ? '' : `; known are ${known.map((name) => `\`${name}\``).join(', ')}`
 }
 
 /** Names that other tools use, and the forms, each of which is often sought as a key of its own. */
-const SYNONYMS: Readonly<Record<string, string>> = {
+export const KEY_SYNONYMS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(FORMS.map((form) => [form.replaceAll('-', '_'), 'forms'])),
   branch: 'ref',
   commit: 'ref',

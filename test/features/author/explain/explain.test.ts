@@ -2,8 +2,6 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { keysAt, plainSchema } from '../../../../src/daemon/config/schema-json.ts'
-import { CONFIG } from '../../../../src/daemon/configuration.ts'
 import { explainedCodes } from '../../../../src/features/author/explain/code-list.ts'
 import { LOG_EVENTS } from '../../../../src/features/author/explain/log-events.ts'
 import { SYNC_ERROR_RULES } from '../../../../src/sync/model/sync-error.ts'
@@ -54,13 +52,6 @@ test('every code has a meaning, an effect and a fix, once for each of its kinds'
   )
   const keys = codes.map(({ code, kind }) => `${kind} ${code}`)
   expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([])
-})
-
-test('a key of a source that decides is called as the schema calls it', () => {
-  const named = explainedCodes().flatMap(({ effect }) => /`(\w+)` of the source decides/.exec(effect)?.[1] ?? [])
-
-  expect(named).toContain('hidden_unicode')
-  expect(keysAt(plainSchema(CONFIG), ['sources', 0])).toEqual(expect.arrayContaining(named))
 })
 
 test('each event that the program logs by its name is explained', async () => {
