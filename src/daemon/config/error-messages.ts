@@ -31,7 +31,8 @@ function explain(issue: RawIssue): string {
 
 function wrongType(expected: string, input: unknown): string {
   if (input === undefined) return 'is missing'
-  if (input === null) return 'is empty; give it a value, or remove the key'
+  if (input === null)
+    return `is empty; ${expected === 'object' ? 'indent its keys below it' : 'give it a value'}, or remove the key`
   if (expected === 'string' && typeof input !== 'object') return 'must be text; put the value in quotes'
   return `must be ${TYPES[expected] ?? expected}`
 }
@@ -41,7 +42,7 @@ const TYPES: Readonly<Record<string, string>> = {
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'a list, with a dash and a space before each entry',
   object: 'a mapping of keys to values',
   record: 'a mapping of keys to values',
 }

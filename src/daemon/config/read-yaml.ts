@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, parseDocument } from 'yaml'
 import type { ErrorCode, YAMLError, YAMLMap } from 'yaml'
 import type { Fault, KeyPath, Position } from './rules/config-error.ts'
 
@@ -22,7 +22,7 @@ export function readYaml(text: string): YamlReading {
   // The walk finds duplicate keys, because it can name them.
   const document = parseDocument(text, { prettyErrors: false, strict: true, uniqueKeys: false })
   const broken = [...document.errors, ...document.warnings]
-  if (broken.length > 0) return { ok: false, faults: syntaxFaults(broken, lines) }
+  if (broken.length > 0) return { ok: false, faults: syntaxFaults(broken, text, lines) }
   const walk = new Walk(lines)
   const value = walk.plain(document.contents, [])
   if (walk.refusals.length > 0) return { ok: false, faults: walk.refusals }
@@ -48,29 +48,54 @@ function at(lines: LineCounter, offset: number): Position {
 }
 
 /**
- * Keeps the first fault of each kind: later ones are mostly consequences. The parser's own messages quote the text, so
- * they are not used.
+ * Keeps the first fault of each kind, and none beside an earlier one: later ones are mostly consequences. The parser's
+ * own messages quote the text, so they are not used.
  */
-function syntaxFaults(broken: readonly YAMLError[], lines: LineCounter): Fault[] {
-  const first = new Map<string, Fault>()
-  for (const { code, pos } of broken.toSorted((a, b) => a.pos[0] - b.pos[0])) {
-    const message = SYNTAX[code] ?? 'this is not valid YAML'
-    if (!first.has(message)) first.set(message, { path: [], at: at(lines, pos[0]), message })
+function syntaxFaults(broken: readonly YAMLError[], text: string, lines: LineCounter): Fault[] {
+  const first = new Map<ErrorCode, Fault & { readonly at: Position }>()
+  for (const { code, message, pos } of broken.toSorted((a, b) => a.pos[0] - b.pos[0])) {
+    if (first.has(code)) continue
+    const [, , said = 'this is not valid YAML; check quotes, brackets and commas'] =
+      SYNTAX.find(([of, part]) => of === code && message.includes(part)) ?? []
+    const place = at(lines, said === UNCLOSED ? text.length - openQuoteLength(text) : pos[0])
+    if (first.values().some((fault) => place.line - fault.at.line < 2)) continue
+    const isDeeper = said === INSIDE && broken.some((other) => MULTILINE === other.code && other.pos[0] === pos[0])
+    first.set(code, { path: [], at: place, message: isDeeper ? DEEPER : said })
   }
   return [...first.values()]
 }
 
-const SYNTAX: Readonly<Partial<Record<ErrorCode, string>>> = {
-  BAD_ALIAS: 'aliases are not supported here; write the value out',
-  BAD_INDENT: 'this is not valid YAML: the indentation matches no line above it',
-  BLOCK_AS_IMPLICIT_KEY: 'this is not valid YAML: a mapping begins inside a value; quote a value that holds ": "',
-  MISSING_CHAR: 'this is not valid YAML: a closing quote, a bracket, a comma, a colon or a space is missing',
-  MULTILINE_IMPLICIT_KEY: 'this is not valid YAML: a key goes over several lines; check the colon and the quotes',
-  MULTIPLE_DOCS: 'the file holds more than one YAML document; keep one',
-  RESOURCE_EXHAUSTION: 'the file is nested too deep',
-  TAB_AS_INDENT: 'this is not valid YAML: a tab is used where spaces are required; indent with spaces',
-  TAG_RESOLVE_FAILED: 'tags are not supported here; write the plain value',
+/** The length of the quoted text that goes on to the end, which is the last token. */
+function openQuoteLength(text: string): number {
+  return [...new Lexer().lex(text)].findLast((token) => /^["']/.test(token))?.length ?? 0
 }
+
+const MULTILINE = 'MULTILINE_IMPLICIT_KEY'
+const UNCLOSED = 'a quote that begins here is not closed; close it'
+const DEEPER = 'this line has a value, and the next one is indented deeper; align the two'
+const INSIDE = 'a mapping begins inside a value; quote a value that holds ": "'
+const ALIAS = 'aliases are not supported here; write the value out, in quotes if it begins with *'
+const NO_COLON = 'a colon and a space are missing after a key; if the line continues a text, indent it'
+
+/** A code of the parser, a part of its message, and ours. */
+const SYNTAX: readonly (readonly [ErrorCode, string, string])[] = [
+  ['BAD_ALIAS', '', ALIAS],
+  ['BAD_INDENT', 'All mapping', 'this key begins at another column than those of its mapping; align them'],
+  ['BAD_INDENT', 'All sequence', 'this list item begins at another column than those above it; align the dashes'],
+  ['BAD_INDENT', 'Flow', 'a bracket is not closed before this line, or the line is not indented'],
+  ['BAD_SCALAR_START', '', 'a value that begins with this character must be in quotes'],
+  ['BLOCK_AS_IMPLICIT_KEY', 'sequence', 'this list item is in no list; align its dash with the others'],
+  ['BLOCK_AS_IMPLICIT_KEY', 'Nested', INSIDE],
+  ['MISSING_CHAR', 'Sequence item', 'this line is indented less than the keys of the list item above it; align them'],
+  ['MISSING_CHAR', 'map values', NO_COLON],
+  ['MISSING_CHAR', 'Missing closing', UNCLOSED],
+  [MULTILINE, '', NO_COLON],
+  ['MULTIPLE_DOCS', '', 'the file holds more than one YAML document; keep one'],
+  ['RESOURCE_EXHAUSTION', '', 'the file is nested too deep'],
+  ['TAB_AS_INDENT', '', 'a tab is used where spaces are required; indent with spaces'],
+  ['TAG_RESOLVE_FAILED', '', 'tags are not supported here; write the plain value, in quotes if it begins with !'],
+  ['UNEXPECTED_TOKEN', 'node end', 'a value has ended before this; align it with the first key, or quote the value'],
+]
 
 /** One pass over the nodes: collects the plain value, all positions and the refusals. */
 class Walk {
@@ -88,7 +113,7 @@ class Walk {
     const position = this.#start(node) ?? key
     this.#places.set(JSON.stringify(path), { key: path.length === 0 ? position : key, value: position })
     // A few bytes of aliases can expand to gigabytes.
-    if (isAlias(node)) return this.#refuse(path, position, 'aliases are not supported here; write the value out')
+    if (isAlias(node)) return this.#refuse(path, position, ALIAS)
     if (path.length > LIMITS.depth) return this.#refuse([], position, 'the file is nested too deep')
     if (isMap(node)) return this.#mapping(node, path)
     if (isSeq(node)) return node.items.map((item, index) => this.plain(item, [...path, index], position))

@@ -538,15 +538,15 @@ test.each([
 })
 
 test.each([
-  ['', '1:1 : is empty; give it a value, or remove the key'],
+  ['', '1:1 : is empty; indent its keys below it, or remove the key'],
   ['just text', '1:1 : must be a mapping of keys to values'],
   ['serve: {}', '1:1 sources: is missing: it names the origins of skills; or `follow` names a hub'],
   ['sources: []', '1:10 sources: must not be empty'],
-  ['sources: [', '1:11 : this is not valid YAML: the indentation matches no line above it'],
+  ['sources: [', '1:11 : a bracket is not closed before this line, or the line is not indented'],
   ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one'],
-  ['sources:\n\t- id: a', '2:1 : this is not valid YAML: a tab is used where spaces are required; indent with spaces'],
-  ['sources: !!set { a }', '1:16 sources: must be a list'],
-  ['sources: !secret abc', '1:10 : tags are not supported here; write the plain value'],
+  ['sources:\n\t- id: a', '2:1 : a tab is used where spaces are required; indent with spaces'],
+  ['sources: !!set { a }', '1:16 sources: must be a list, with a dash and a space before each entry'],
+  ['sources: !secret abc', '1:10 : tags are not supported here; write the plain value, in quotes if it begins with !'],
   ['1: 2', '1:1 : a key here is not text; put it in quotes if it is intended'],
   ['? [a]\n: 2', '1:3 : a key here is not text; put it in quotes if it is intended'],
   ['__proto__: { sources: [] }', '1:1 : a key here is not text; put it in quotes if it is intended'],
@@ -555,6 +555,121 @@ test.each([
   const found = problems(text)
 
   expect(found).toContain(problem)
+})
+
+const TEAM = 'sources:\n  - id: team\n    url: https://x.example/y\n'
+const DEEPER = 'this line has a value, and the next one is indented deeper; align the two'
+const NO_COLON = 'a colon and a space are missing after a key; if the line continues a text, indent it'
+const UNALIGNED = 'this key begins at another column than those of its mapping; align them'
+
+test.each([
+  ['a key is too deep', 'sources:\n  - id: team\n      url: https://x.example/y', `2:9 : ${DEEPER}`],
+  ['a key is one column too deep', `${TEAM}     ref: main`, `3:10 : ${DEEPER}`],
+  ['a key is below a value', 'state: /x\n  lock: ignore', `1:8 : ${DEEPER}`],
+  [
+    'a key is not as deep as those of its entry',
+    `${TEAM}   ref: main\n`,
+    '4:1 : this line is indented less than the keys of the list item above it; align them',
+  ],
+  ['a key is at the column of the dash', 'sources:\n  - id: team\n  url: https://x.example/y', `3:1 : ${UNALIGNED}`],
+  ['a key of the top level is indented', `${TEAM} state: /x\n`, `4:1 : ${UNALIGNED}`],
+  [
+    'the first key is indented, and the next one is not',
+    '  state: /x\nlock: ignore\n',
+    '2:1 : a value has ended before this; align it with the first key, or quote the value',
+  ],
+  [
+    'the keys of a mapping are not indented',
+    `${TEAM}serve:\nttl: 1m\n`,
+    '4:7 serve: is empty; indent its keys below it, or remove the key',
+  ],
+  [
+    'a tab indents a key below another',
+    `${TEAM}serve:\n  http:\n\t\tport: 1\n`,
+    '6:1 : a tab is used where spaces are required; indent with spaces',
+  ],
+  ['the colon of a key with entries is missing', 'sources\n  - id: team\n', `1:1 : ${NO_COLON}`],
+  [
+    'the colon of a key before others is missing',
+    'sources:\n  - id team\n    url: https://x.example/y\n',
+    `2:5 : ${NO_COLON}`,
+  ],
+  ['the colon of the last key is missing', `${TEAM}state /x\n`, `4:1 : ${NO_COLON}`],
+  ['the space after a colon is missing', 'sources:\n  - id:team\n    url: https://x.example/y\n', `2:5 : ${NO_COLON}`],
+  ['a text continues at the margin', `${TEAM}serve:\n  instructions: Use\nthese\n`, `6:1 : ${NO_COLON}`],
+  [
+    'an entry is less deep than the one above it',
+    `${TEAM} - id: b\n`,
+    '4:1 : this list item is in no list; align its dash with the others',
+  ],
+  [
+    'an entry is deeper than the one above it',
+    `${TEAM}   - id: b\n`,
+    '4:4 : this list item begins at another column than those above it; align the dashes',
+  ],
+  [
+    'an entry is among keys',
+    `${TEAM}    - id: b\n`,
+    '4:1 : this list item is in no list; align its dash with the others',
+  ],
+  [
+    'the dashes are missing',
+    'sources:\n  id: team\n',
+    '2:3 sources: must be a list, with a dash and a space before each entry',
+  ],
+  [
+    'the spaces after dashes are missing',
+    `${TEAM}    include:\n      -a\n      -b\n`,
+    '5:7 sources[0].include: must be a list, with a dash and a space before each entry',
+  ],
+  [
+    'a key is there twice',
+    `${TEAM}    url: https://x.example/z\n`,
+    '4:5 sources[0].url: the key is here a second time; keep one of the two',
+  ],
+  [
+    'a quote is not closed',
+    `${TEAM}    ref: "main\nstate: /x\nlock: ignore\n`,
+    '4:10 : a quote that begins here is not closed; close it',
+  ],
+  [
+    'a bracket is not closed',
+    `${TEAM}    include: [a, b\nstate: /x\n`,
+    '5:1 : a bracket is not closed before this line, or the line is not indented',
+  ],
+  [
+    'a value holds a colon',
+    `${TEAM}    ref: a: b\n`,
+    '4:10 : a mapping begins inside a value; quote a value that holds ": "',
+  ],
+  [
+    'a value begins with @',
+    `${TEAM}    every: @hourly\n`,
+    '4:12 : a value that begins with this character must be in quotes',
+  ],
+  [
+    'a value begins with *',
+    `${TEAM}    include: [*.md]\n`,
+    '4:15 sources[0].include[0]: aliases are not supported here; write the value out, in quotes if it begins with *',
+  ],
+  [
+    'a comma is missing',
+    '{ "sources": [ { "id": "a" "url": "x" } ] }',
+    '1:24 : this is not valid YAML; check quotes, brackets and commas',
+  ],
+])('the line and the mend are said where %s, and no consequences', (_, text, problem) => {
+  const found = problems(text)
+  const isOfYaml = (told: string): boolean => told.includes(' : ')
+
+  expect(found).toContain(problem)
+  expect(found.filter(isOfYaml)).toEqual([problem].filter(isOfYaml))
+})
+
+test('faults that are apart are told at once, each with its line', () => {
+  expect(problems(`${TEAM}state /x\nserve:\n\n\tttl: 1m\n`)).toEqual([
+    `4:1 : ${NO_COLON}`,
+    '7:1 : a tab is used where spaces are required; indent with spaces',
+  ])
 })
 
 test.each(['[', '{', '- ', '? ', '{a: ', '[a, '])('a hundred thousand times "%s" is refused', (opening) => {
@@ -568,7 +683,9 @@ test('an alias bomb is refused before it is written out', () => {
 
   const found = problems(levels.join('\n'))
 
-  expect(found[0]).toBe('2:10 l1[0]: aliases are not supported here; write the value out')
+  expect(found[0]).toBe(
+    '2:10 l1[0]: aliases are not supported here; write the value out, in quotes if it begins with *',
+  )
 })
 
 test.each([

@@ -131,7 +131,7 @@ test.each([
     'serve.forms[0]: takes away what `default` has; write [default, -page], or the list of all forms that you want',
   ],
   ['[default, page, -page]', 'serve.forms[2]: takes away what the list names; keep one of the two'],
-  ['{ page: false }', 'serve.forms: must be a list'],
+  ['{ page: false }', 'serve.forms: must be a list, with a dash and a space before each entry'],
 ])('a list of forms with a wrong word says the right one: %s', (list, why) => {
   expect(parsed(`forms: ${list}`)).toEqual([why])
 })
