@@ -34,80 +34,36 @@ const UNAPPROVABLE =
 
 /** Reports keys that belong to another kind of source. */
 function strayFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
-  const strays = STRAYS.filter(({ goesWith }) => !goesWith.some((place) => Object.hasOwn(source, place)))
-  return strays.flatMap(({ goesWith, keys }) =>
-    Object.entries(keys)
-      .filter(([key]) => Object.hasOwn(source, key))
-      .map(([key, why]): Fault => ({
-        path: [...path, key],
-        at: 'key',
-        message: `goes with ${inWords(goesWith)} alone: ${why}`,
-      })),
-  )
+  const strays = STRAYS.filter(([kinds]) => !kinds.some((place) => Object.hasOwn(source, place)))
+  return strays.flatMap(([kinds, why, keys]) => {
+    const message = `goes with ${inWords(kinds)} alone: ${why}`
+    const strayed = keys.filter((key) => Object.hasOwn(source, key))
+    return strayed.map((key): Fault => ({ path: [...path, key], at: 'key', message }))
+  })
 }
 
-interface Stray {
-  readonly goesWith: readonly string[]
-  readonly keys: Readonly<Record<string, string>>
-}
-
-const OF_HUB = 'the hub of a channel has decided it'
-
-const STRAYS: readonly Stray[] = [
-  {
-    goesWith: ['url'],
-    keys: {
-      ref: 'only a repository has branches and tags',
-      signed: 'only a repository has signed commits',
-      webhook: 'a folder is watched, and a server is listened to',
-      backend: 'it chooses the git client',
-      fallback: 'only a repository can lose commits',
-    },
-  },
-  {
-    goesWith: ['url', 'mcp', 'follow'],
-    keys: {
-      auth: 'a folder has no host',
-      ca: 'a folder has no host',
-      proxy: 'a folder has no host',
-    },
-  },
-  {
-    goesWith: ['path'],
-    keys: { links: 'a repository and a server have no folders of this disk beside them' },
-  },
-  {
-    goesWith: ['url', 'path'],
-    keys: {
-      root: 'a server and a channel have no folders',
-      lfs: 'a server and a channel have no git LFS pointers',
-      docs: 'a server and a channel have only skills',
-      marketplace: 'a server and a channel have only skills',
-    },
-  },
-  {
-    goesWith: ['url', 'path', 'mcp'],
-    keys: {
-      unlisted: OF_HUB,
-      names: OF_HUB,
-      nested: OF_HUB,
-      on_broken: OF_HUB,
-      contract: OF_HUB,
-      hidden_unicode: OF_HUB,
-    },
-  },
-  {
-    goesWith: ['mcp'],
-    keys: {
-      approval: 'it is about skills of another server',
-      fetch: 'it is about skills of another server',
-      folders: 'it is about skills of another server',
-      budgets: 'it is about skills of another server',
-      unverifiable: 'it is about skills of another server',
-      packed: 'it is about skills of another server',
-      uris: 'it is about skills of another server',
-    },
-  },
+/** The kinds of sources, and the reason why they alone have the keys. */
+const STRAYS: readonly (readonly [kinds: readonly string[], why: string, keys: readonly string[]])[] = [
+  [['url'], 'only a repository has branches and tags', ['ref']],
+  [['url'], 'only a repository has signed commits', ['signed']],
+  [['url'], 'a folder is watched, and a server is listened to', ['webhook']],
+  [['url'], 'it chooses the git client', ['backend']],
+  [['url'], 'only a repository can lose commits', ['fallback']],
+  [['url', 'mcp', 'follow'], 'a folder has no host', ['auth', 'ca', 'proxy']],
+  [['path'], 'a repository and a server have no folders of this disk beside them', ['links']],
+  [['url', 'path'], 'a server and a channel have no folders', ['root']],
+  [['url', 'path'], 'a server and a channel have no git LFS pointers', ['lfs']],
+  [['url', 'path'], 'a server and a channel have only skills', ['docs', 'marketplace']],
+  [
+    ['url', 'path', 'mcp'],
+    'the hub of a channel has decided it',
+    ['unlisted', 'names', 'nested', 'on_broken', 'contract', 'hidden_unicode'],
+  ],
+  [
+    ['mcp'],
+    'it is about skills of another server',
+    ['approval', 'fetch', 'folders', 'budgets', 'unverifiable', 'packed', 'uris'],
+  ],
 ]
 
 /** A program is not reached over a network, and receives no credential. */

@@ -99,7 +99,7 @@ export const LIMITS = z
         bytes: ofBytes(2 ** 20, 'Its size.'),
       })
       .prefault({})
-      .describe('One page of a served listing.'),
+      .describe('One page of a served listing. Some clients read the first page alone.'),
     http: HTTP_LIMITS.prefault({}).describe('What HTTP clients can use.'),
     disk: z
       .strictObject({
