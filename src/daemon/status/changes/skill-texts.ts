@@ -58,9 +58,9 @@ export class SkillTexts {
     const before = sides.before ?? (await this.skill(change.from?.digest))
     const known = sides.after ?? (await this.skill(change.to?.digest))
     const after = withLines && known !== undefined && isOfUpstream(known) ? await this.#searched(known) : known
+    if (isUnknown(change, { before, after }))
+      return { ...reviewOf(change, undefined, undefined), notes: [this.#unknown(change.path)] }
     const review = reviewOf(change, before, after)
-    if (change.to !== undefined && after === undefined)
-      return { ...review, notes: [...review.notes, this.#unknown(change.path)] }
     if (!withLines) return review
     const notes = [...(await this.#commandNotes(before, after)), ...review.notes]
     return { ...review, notes, files: await this.#filesWithLines(review.files, change.path, { before, after }) }
@@ -70,8 +70,8 @@ export class SkillTexts {
   async reviewDocs(change: DocsChange, sides: Partial<Sides<Docs>>, withLines: boolean): Promise<DocsReview> {
     const before = sides.before ?? (await this.#docs(change.from))
     const after = sides.after ?? (await this.#docs(change.to))
-    if (after === undefined)
-      return { ...change, notes: change.to === undefined ? [] : [this.#unknown(DOCS)], files: [] }
+    if (isUnknown(change, { before, after })) return { ...change, notes: [this.#unknown(DOCS)], files: [] }
+    if (after === undefined) return { ...change, notes: [], files: [] }
     const files = fileChanges(before, after)
     return {
       ...change,
@@ -105,7 +105,7 @@ export class SkillTexts {
 
   #unknown(place: string): SkillNote {
     this.#notShown.add(place)
-    return criticalNote('its files are not known here, so none of them is shown:', [place])
+    return criticalNote('a version of it is not known here, so none of its files is shown:', [place])
   }
 
   async #commandNotes(before: Skill | undefined, after: Skill | undefined): Promise<SkillReview['notes']> {
@@ -197,6 +197,11 @@ interface Known {
 interface Sides<Content> {
   readonly before: Content | undefined
   readonly after: Content | undefined
+}
+
+/** True if a version is not here that the other one would be compared with. Of what is gone there is nothing to show. */
+function isUnknown(change: Pick<SkillChange | DocsChange, 'from' | 'to'>, { before, after }: Sides<unknown>): boolean {
+  return after === undefined ? change.to !== undefined : before === undefined && change.from !== undefined
 }
 
 const DOCUMENT = 'SKILL.md'

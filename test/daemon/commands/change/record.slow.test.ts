@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
 import { changeDatabase } from '../../../support/damage.ts'
+import type { Home } from '../../../support/process/program.ts'
 import { never } from '../../../sync/store/samples.ts'
 
 const FIRST = { 'beta/SKILL.md': skill('beta', 'text'), 'gamma/SKILL.md': skill('gamma', 'the same') }
@@ -21,12 +22,17 @@ async function forgotten(): Promise<{ readonly world: World; readonly commits: r
   await world.synced()
   commits.push(await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'third') }))
   await world.synced()
-  using store = await Store.open(world.home.state)
+  await forgetAllButLast(world.home)
+  return { world, commits }
+}
+
+/** Leaves the last of three generations its contents, and the others their records. */
+async function forgetAllButLast({ state }: Home): Promise<void> {
+  using store = await Store.open(state)
   const retention = { generations: 1, youngerThanMs: -1, bytes: 2 ** 33 }
   expect(await store.collect({ now: new Date(), retention, keep: new Set() }, never())).toMatchObject({
     generations: 2,
   })
-  return { world, commits }
 }
 
 test('log names what changed in generations whose contents are gone, and diff compares their names', async () => {
@@ -82,6 +88,24 @@ test('log names what changed in generations whose contents are gone, and diff co
   ])
   expect(back).toMatchObject({ status: 0, stdout: 'no difference\n' })
   expect(none.stderr).toContain('There is no generation 4')
+})
+
+test('diff takes a version that is gone for unknown, and not for one without files', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  for (const body of ['one', 'two', 'three']) {
+    await repository.commit({ 'beta/SKILL.md': skill('beta', body), 'beta/run.sh': '#!/bin/sh\n' })
+    await world.synced()
+  }
+  await forgetAllButLast(home)
+
+  const text = await home.command('diff', '1', '3')
+  const { sources } = JSON.parse((await home.command('diff', '1', '3', '--json')).stdout)
+
+  expect(text.stdout).toContain('! a version of it is not known here, so none of its files is shown: "beta"\n')
+  expect(text.stdout).not.toContain('run.sh')
+  const beta = sources[0].skills.find(({ path }: any) => path === 'beta')
+  expect(beta).toMatchObject({ change: 'changed', files: [], notes: [{ values: ['beta'] }] })
 })
 
 test('why, show and list answer for a skill whose last generation has no contents any more', async () => {
