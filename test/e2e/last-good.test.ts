@@ -26,7 +26,7 @@ test('a daemon keeps a skill that a commit breaks, says so everywhere, and notif
   expect(synced.stdout).toContain('2 of 2 skills served\n')
   expect(await readAlpha()).toContain('first')
   const [alpha, beta] = JSON.parse((await home.command('list', '--json')).stdout).skills
-  const kept = { commit: good, since: bad, faults: [expect.objectContaining({ rule: 'frontmatter-unterminated' })] }
+  const kept = { commit: good, since: bad, faults: [expect.objectContaining({ code: 'frontmatter-unterminated' })] }
   expect(alpha).toMatchObject({ commit: good, kept, verdict: { state: 'served', reasons: [{ code: 'kept-version' }] } })
   expect(beta).toMatchObject({ commit: bad, verdict: { state: 'served' } })
   expect((await home.command('list')).stdout).toContain('earlier version')

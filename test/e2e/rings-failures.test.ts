@@ -42,9 +42,9 @@ test('skills that fail at the clients of the first ring stay there, over a resta
   await using late = await legacyHttp(await again.line(), undefined, headersOf(bob))
   await home.command('release', 'team', '--ring', 'stable')
 
-  const stopped = async () =>
-    JSON.parse((await home.command('status', '--rings', '--json')).stdout).rings[1].sources[0]?.stopped
-  await expect.poll(stopped, { timeout: 20_000 }).toEqual({
+  const problem = async () =>
+    JSON.parse((await home.command('status', '--rings', '--json')).stdout).rings[1].sources[0]?.problem
+  await expect.poll(problem, { timeout: 20_000 }).toEqual({
     code: 'ring-failures',
     message: 'failures have risen: "team/alpha" failed 3 of 5 times, no use of the content before',
   })

@@ -382,7 +382,7 @@ test('a branch that moved on and lost a skill: restored as locked with 0, told b
     expect(await home.command('status', '--upstream')).toMatchObject({ status: 3 })
     const diff = await home.command('diff', '--json')
     expect(diff.status).toBe(3)
-    expect(JSON.parse(diff.stdout).sources[0].skills).toMatchObject([
+    expect(JSON.parse(diff.stdout).sources[0].changes).toMatchObject([
       { path: 'alpha', change: 'changed' },
       { path: 'beta', change: 'removed' },
     ])
@@ -524,13 +524,13 @@ test('diff tells what changed between lock, served, upstream, generations and an
     expect(end.status).toBe(3)
     const [source, ...others] = JSON.parse(end.stdout).sources
     expect(others).toEqual([])
-    expect(source.skills).toMatchObject([{ path: 'alpha', change: 'changed', from: { name: 'alpha' } }])
-    const [{ lines }] = source.skills[0].files[0].diff.hunks
+    expect(source.changes).toMatchObject([{ path: 'alpha', change: 'changed', from: { name: 'alpha' } }])
+    const [{ lines }] = source.changes[0].files[0].diff.hunks
     expect(lines).toContain('+second')
   }
   const back = JSON.parse((await world.home.command('diff', 'served', 'lock', '--json')).stdout)
-  expect(back.sources[0].skills).toMatchObject([{ path: 'alpha', change: 'changed' }])
-  expect(back.sources[0].skills[0].files[0].diff).toBeUndefined()
+  expect(back.sources[0].changes).toMatchObject([{ path: 'alpha', change: 'changed' }])
+  expect(back.sources[0].changes[0].files[0].diff).toBeUndefined()
 })
 
 test('diff says what it cannot compare: a generation, lock or source that is not there, a host that is down', async () => {

@@ -126,6 +126,6 @@ const MATCHED: Readonly<Record<DisabledBy['by'], string>> = {
 }
 
 /** The commits of an earlier version that is served. */
-export function keptText({ commit, since }: KeptVersion): string {
+export function keptText({ commit, since }: Pick<KeptVersion, 'commit' | 'since'>): string {
   return `the version of commit ${commit}, because commit ${since} broke the skill`
 }

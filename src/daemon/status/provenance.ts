@@ -7,7 +7,7 @@ import type { AdmitRule } from '../../sync/model/decisions/rules.ts'
 import { digestText } from '../../sync/model/digest.ts'
 import { askedText, type Revision } from '../../sync/model/revision.ts'
 import type { Signers } from '../../sync/model/signers.ts'
-import type { KeptVersion, Skill } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { HubSource, PublishedBy, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -54,7 +54,7 @@ export interface Provenance {
   /** The signers of the commit that the skill is from. */
   readonly signers: Signers | undefined
   /** Present for an earlier version that is served because a later commit broke the skill. */
-  readonly kept?: KeptVersion
+  readonly kept?: SkillRow['kept']
   /** For a skill of the channel of another hub: the log entry that names it, and its source there. */
   readonly published?: { readonly log: string; readonly entry?: PublishedBy['entry']; readonly source: HubSource }
   /** The source from which the skill was restored by its locked digest, because the commit was gone. */
@@ -90,7 +90,7 @@ export interface ProvenanceQuery {
   readonly source: Source
   readonly snapshot: Snapshot
   readonly skill: Skill
-  readonly row: Pick<SkillRow, 'uri' | 'verdict' | 'verified' | 'scan'>
+  readonly row: Pick<SkillRow, 'uri' | 'verdict' | 'verified' | 'scan' | 'kept'>
 }
 
 /** The lock's part. `entry`: `undefined` if the lock has no entry for the source. */
@@ -102,7 +102,7 @@ export interface LockSide {
 /** Collects the known facts about one skill. */
 export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store: Store): Promise<Provenance> {
   const { source, snapshot, skill } = asked
-  const { uri, verdict, verified, scan } = asked.row
+  const { uri, verdict, verified, scan, kept } = asked.row
   const { revision } = snapshot
   const { path, name, digest } = skill
   const isServed = verdict.state === 'served' || verdict.state === 'partly'
@@ -126,7 +126,7 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     ...publishedOf(source, snapshot, skill),
     lock: lockedAs(skill, lock),
     signers: originOfSkill(snapshot, skill).proof.signers,
-    ...(skill.kept !== undefined && { kept: skill.kept }),
+    ...(kept !== undefined && { kept }),
     rebuiltFrom: snapshot.rebuiltFrom,
     ...(scan !== undefined && { scan }),
     ...(nextScan !== undefined && { nextScan }),

@@ -55,7 +55,7 @@ export type PublicationEnd = Pick<PublicationStatus, 'url' | 'branch' | 'pack'> 
         /** The tree that is served. */
         readonly tree: string
       }
-    | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly fix: string }
+    | { readonly kind: 'failed'; readonly problem: Omit<PublicationCondition, 'since'> }
   )
 
 /** The keys that name a publication. */

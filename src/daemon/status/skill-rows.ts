@@ -15,8 +15,9 @@ import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { uriOf } from '../../sync/model/uris/skill-uri.ts'
+import { findingProblem } from '../../sync/model/verdict/skill-problems.ts'
 import { decidedIn } from '../../sync/model/verdict/skill-states.ts'
-import type { Verdict } from '../../sync/model/verdict/verdict.ts'
+import type { SkillProblem, Verdict } from '../../sync/model/verdict/verdict.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill/contract/contract.ts'
 import { lifecycleOf } from '../../sync/skill/lifecycle.ts'
@@ -65,7 +66,7 @@ export interface SkillRow {
   readonly commit: string
   readonly ref: string
   /** Present for an earlier version that is served because a later commit broke the skill. */
-  readonly kept?: KeptVersion
+  readonly kept?: Omit<KeptVersion, 'faults'> & { readonly faults: readonly SkillProblem[] }
   /** The digest of its content, as `docs/protocol.md` defines it. */
   readonly digest: string | undefined
   readonly size: number
@@ -212,7 +213,7 @@ interface RowFacts {
 }
 
 function rowOf(skill: Skill, { source, revision, id, verdict, packs }: RowFacts): SkillRow {
-  const { path, name, description, standing, digest, size, contract, servedPath } = skill
+  const { path, name, description, standing, digest, size, contract, servedPath, kept } = skill
   const lifecycle = lifecycleOf(skill)
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
@@ -226,7 +227,7 @@ function rowOf(skill: Skill, { source, revision, id, verdict, packs }: RowFacts)
     packs,
     commit: revision.commit,
     ref: revision.ref,
-    ...(skill.kept !== undefined && { kept: skill.kept }),
+    ...(kept && { kept: { ...kept, faults: kept.faults.map((fault) => findingProblem(source, path, fault)) } }),
     digest: digest && digestText(digest),
     size,
     files: skill.files.map((file) => ({

@@ -130,7 +130,7 @@ export interface RingSourceStatus {
   /** The time at which the ring may take the next commit; absent if that is now, or if there is none. */
   readonly nextAt?: string
   /** The reason why the ring takes nothing now. */
-  readonly stopped?: { readonly code: string; readonly message: string }
+  readonly problem?: { readonly code: string; readonly message: string }
   /** The hold of the operator: its time. */
   readonly heldAt?: string
 }

@@ -16,9 +16,7 @@ const PUSHED = z.object({
 const FAILED = z.object({
   ...BRANCH,
   kind: z.literal('failed'),
-  code: z.string(),
-  message: z.string(),
-  fix: z.string(),
+  problem: z.object({ code: z.string(), message: z.string(), fix: z.string() }),
 })
 
 const WRITTEN = z.object({

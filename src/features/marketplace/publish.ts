@@ -103,7 +103,8 @@ function textIn(value: unknown): string | undefined {
 
 function linesOf(end: Exclude<PublishEnd, ChannelWritten>): readonly string[] {
   const place = printableLine(`${end.url}, branch ${end.branch}`)
-  if (end.kind === 'failed') return [`${place}: ${end.code}: ${printableLine(end.message)}`, `  ${end.fix}`]
+  if (end.kind === 'failed')
+    return [`${place}: ${end.problem.code}: ${printableLine(end.problem.message)}`, `  ${end.problem.fix}`]
   const commit = end.commit?.slice(0, 12)
   const after = end.parent === undefined ? 'the first commit of the branch' : `after ${end.parent.slice(0, 12)}`
   switch (end.kind) {

@@ -20,7 +20,7 @@ export function ringFamilies(rings: readonly RingStatus[]): Family[] {
       help: 'Sources of which the ring takes nothing for now: a hold of the operator, or what stops a promotion.',
       samples: later.map(({ id, sources }) => ({
         labels: { ring: id },
-        value: sources.filter(({ stopped }) => stopped !== undefined).length,
+        value: sources.filter(({ problem }) => problem !== undefined).length,
       })),
     },
   ]

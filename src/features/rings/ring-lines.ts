@@ -32,13 +32,13 @@ export function percentText(fraction: number): string {
 
 /** One source in a ring: its commit, what comes next, and what stops that. */
 export function sourceLine(source: RingSourceStatus, now: Date, paint: Paint): string {
-  const { next, nextAt, stopped } = source
+  const { next, nextAt, problem } = source
   const due = nextAt === undefined ? '' : ` ${dueText(nextAt, now)}`
   const coming = next === undefined ? '' : `, then ${next.slice(0, 12)}${due}`
   const text = printableLine(`  ${source.source}: ${contentText(source, now)}${coming}`)
-  return stopped === undefined
+  return problem === undefined
     ? text
-    : `${text}${paint('yellow', printableLine(`, stopped: ${stopped.code}: ${stopped.message}`))}`
+    : `${text}${paint('yellow', printableLine(`, stopped: ${problem.code}: ${problem.message}`))}`
 }
 
 function contentText({ commit, since = '', heldAt }: RingSourceStatus, now: Date): string {
@@ -49,10 +49,10 @@ function contentText({ commit, since = '', heldAt }: RingSourceStatus, now: Date
 /** The rings that take no commit of a source now. Each takes one as soon as the reason is over. */
 export const ringItems: ItemsOf = ({ rings = [] }) =>
   rings.flatMap(({ id, sources }) =>
-    sources.flatMap(({ source, stopped, heldAt }): Item[] => {
-      if (stopped === undefined) return []
+    sources.flatMap(({ source, problem, heldAt }): Item[] => {
+      if (problem === undefined) return []
       const fix = 'skillsyncd status --rings shows what it serves, and what comes next'
-      const problems = [{ code: 'ring-stopped', message: `${stopped.code}: ${stopped.message}`, fix }] as const
+      const problems = [{ code: 'ring-stopped', message: `${problem.code}: ${problem.message}`, fix }] as const
       const of = { kind: 'ring', id: `${id}, ${source}`, source, problems, isPrivate: true } as const
       return heldAt === undefined
         ? [{ ...of, state: 'stopped', urgency: 'retried' }]

@@ -45,7 +45,7 @@ export function ringStatuses(situation: RingSituation): readonly RingStatus[] {
         const trail = contents.trails.get(source)
         const isListed = trail !== undefined && positionIn(trail, id) < trail.steps.length - 1
         if (hold === undefined || isListed) return []
-        return [{ source, stopped: ringHoldStop(hold), heldAt: hold.at }]
+        return [{ source, problem: ringHoldStop(hold), heldAt: hold.at }]
       }),
     ],
   }))
@@ -74,7 +74,7 @@ function sourceStatusOf(
     ...(step !== undefined && { commit: step.commit, since: step.since[ring] ?? '' }),
     ...(newest !== undefined && { next: newest.step.commit }),
     ...(nextAt !== undefined && { nextAt: nextAt.toISOString() }),
-    ...(stop !== undefined && { stopped: { code: stop.code, message: stop.message } }),
+    ...(stop !== undefined && { problem: { code: stop.code, message: stop.message } }),
     ...(hold !== undefined && { heldAt: hold.at }),
   }
 }

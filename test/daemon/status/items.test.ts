@@ -168,7 +168,7 @@ const CASES: readonly Case[] = [
   [
     'ring',
     'stopped',
-    { rings: [{ ...RING, sources: [{ source: sourceId('team'), stopped: { code: 'ring-failures', message: 'm' } }] }] },
+    { rings: [{ ...RING, sources: [{ source: sourceId('team'), problem: { code: 'ring-failures', message: 'm' } }] }] },
     'retried',
     'ring-stopped',
   ],
@@ -179,7 +179,7 @@ const CASES: readonly Case[] = [
       rings: [
         {
           ...RING,
-          sources: [{ source: sourceId('team'), stopped: { code: 'held', message: 'm' }, heldAt: SINCE }],
+          sources: [{ source: sourceId('team'), problem: { code: 'held', message: 'm' }, heldAt: SINCE }],
         },
       ],
     },

@@ -33,7 +33,7 @@ describe.skipIf(programs === undefined)('the rings of a hub of several processes
     const hold = ['hold', 'team', '--ring', 'stable', '--reason', 'release week']
     expect(await other.command(...hold)).toMatchObject({ status: 0 })
     expect(await promoted(one)).toEqual([])
-    expect((await ringsOf(other))[1].sources[0].stopped).toMatchObject({ code: 'held', message: 'release week' })
+    expect((await ringsOf(other))[1].sources[0].problem).toMatchObject({ code: 'held', message: 'release week' })
     expect(await other.command('release', 'team', '--ring', 'stable')).toMatchObject({ status: 0 })
     expect(heard.counts).toEqual([0, 0])
 

@@ -21,7 +21,7 @@ test('a commit does not pass to the next ring while one of its skills fails more
   await scene.served.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: true })
 
   const message = 'failures have risen: "fx/alpha" failed 3 of 4 times, before 0 of 2 times'
-  expect(stopped).toMatchObject([{ source: 'fx', stopped: { code: 'ring-failures', message } }])
+  expect(stopped).toMatchObject([{ source: 'fx', problem: { code: 'ring-failures', message } }])
   expect([held, stillHeld, await bodyOf(late)]).toEqual(['first', 'first', 'second'])
 })
 

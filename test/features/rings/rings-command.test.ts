@@ -38,7 +38,7 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
       tokens: ['bob'],
       hasThoseWithoutToken: true,
       mostFailures: 0.05,
-      sources: [{ source: 'team', next: second, stopped: { code: 'held', message: 'release week' } }],
+      sources: [{ source: 'team', next: second, problem: { code: 'held', message: 'release week' } }],
     },
   ])
   expect(held.rings[0]).not.toHaveProperty('mostFailures')

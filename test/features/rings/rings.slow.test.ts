@@ -86,7 +86,7 @@ test('a skill that is disabled while only the first ring has it reaches no other
   const stopped = scene.served.daemon.parts.status.status().rings?.[1]?.sources
   await scene.served.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: true })
 
-  expect(stopped).toMatchObject([{ source: 'fx', stopped: { code: 'skill-disabled' } }])
+  expect(stopped).toMatchObject([{ source: 'fx', problem: { code: 'skill-disabled' } }])
   expect([await listed(early), await listed(late)]).toEqual([[ALPHA], [ALPHA]])
 })
 
@@ -102,7 +102,7 @@ test('a hold keeps a ring where it is, until it is released', async () => {
   const held = await bodyOf(late)
   const status = daemon.parts.status
     .status()
-    .rings?.map(({ id, sources }) => [id, sources.map(({ stopped }) => stopped?.message)])
+    .rings?.map(({ id, sources }) => [id, sources.map(({ problem }) => problem?.message)])
   await daemon.parts.decisions.decide(FX, 'release', { ring: 'stable' })
   await scene.pass(1)
 

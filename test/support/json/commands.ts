@@ -247,9 +247,7 @@ const PUBLISHED = z.object({
   commit: Commit.optional(),
   parent: Commit.optional(),
   tree: text.optional(),
-  code: text.optional(),
-  message: text.optional(),
-  fix: text.optional(),
+  problem: Problem.optional(),
 })
 
 const CHANNEL_WRITTEN = z.object({
@@ -273,6 +271,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
     config: text.optional(),
     added: z.array(z.record(text, z.unknown())).describe('Entries of `sources`, as the configuration has them.'),
     reloaded: z.boolean().optional(),
+    problems: z.array(Problem).optional(),
   }),
   remove: z.object({ config: text, removed: texts, reloaded: z.boolean() }),
   stop: z.object({ pid: count, isManaged: z.boolean() }),
@@ -298,8 +297,7 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
   'status --rings NAME': z.object({
     principal: text,
     ring: text,
-    by: z.enum(['name', 'group', 'share', 'rest', 'no-token']),
-    group: text.optional(),
+    by: z.enum(['name', 'share', 'rest', 'no-token']),
     fraction: z.number().optional(),
     sources: z.array(RingSource),
     channel: z.object({ address: text, log: text, keys: texts.optional() }).optional(),

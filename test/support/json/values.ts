@@ -160,7 +160,8 @@ export const Difference = named('Difference', 'The difference of a source betwee
   source: text,
   from: Place.optional(),
   to: Place.optional(),
-  skills: z.array(Change).optional(),
+  changes: z.array(Change).optional(),
+  areContentsGone: yes.optional().describe('Names and digests alone are compared.'),
   docs: z
     .object({
       change: DOCS_CHANGE,
@@ -237,7 +238,7 @@ export const PLACED_FINDINGS = z.array(z.object({ ...FINDING, skill: text }))
 const KeptVersion = named('KeptVersion', 'An earlier version that is served, because a later commit broke the skill.', {
   commit: Commit,
   since: Commit,
-  faults: z.array(z.object({ rule: text, path: text, message: text })),
+  faults: z.array(Problem),
 })
 
 /** The members of a skill that each command has which shows one. */
@@ -263,13 +264,13 @@ export const SKILL = {
       dependsOn: texts.optional(),
     })
     .optional(),
-  packs: texts,
+  packs: texts.optional(),
   plugins: texts.optional(),
   commit: Commit,
   ref: text,
   kept: KeptVersion.optional(),
   digest: Digest.optional(),
-  size: count,
+  size: count.optional(),
   contract: z
     .object({
       id: text,
@@ -445,7 +446,7 @@ export const RingSource = named(
     since: Time.optional(),
     next: Commit.optional(),
     nextAt: Time.optional(),
-    stopped: Problem.optional(),
+    problem: Problem.optional(),
     heldAt: Time.optional(),
   },
 )

@@ -96,7 +96,7 @@ type End =
       readonly source: SourceId
       readonly from: RecordedRevision | undefined
       readonly to: RecordedRevision | undefined
-      readonly skills: readonly SkillChange[]
+      readonly changes: readonly SkillChange[]
       /** True if the contents of a side are no longer in the store: only names and digests are compared. */
       readonly areContentsGone?: true
       /** The change of the docs, if any. */
@@ -121,14 +121,13 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
   // A lock has no plugins: nothing is known of what they had.
   const isOfLock = from?.isLock === true || to?.isLock === true
   const areContentsGone = from?.isRecord === true || to?.isRecord === true
-  const plugins = isOfLock || areContentsGone ? [] : pluginChanges(from?.plugins, to?.plugins)
-  const skills = changesOf(from, to)
   const budget = budgetBetween(from, to)
+  const plugins = isOfLock || areContentsGone ? [] : pluginChanges(from?.plugins, to?.plugins)
   return {
     source,
     from: from?.revision,
     to: to?.revision,
-    skills,
+    changes: changesOf(from, to),
     ...(areContentsGone && { areContentsGone }),
     ...(docs !== undefined && { docs }),
     ...(plugins.length > 0 && { plugins }),
@@ -159,7 +158,7 @@ function changesOf(from: DiffContents | undefined, to: DiffContents | undefined)
 function isEqual(end: End): boolean {
   if ('failure' in end) return false
   return (
-    end.skills.length === 0 &&
+    end.changes.length === 0 &&
     end.docs === undefined &&
     end.plugins === undefined &&
     end.from?.commit === end.to?.commit &&
@@ -212,7 +211,7 @@ export async function differencesOf(ends: readonly End[], texts: SkillTexts, wit
         ...end,
         from: end.from && placeJson(end.from),
         to: end.to && placeJson(end.to),
-        skills: await withDetails(end.skills, texts, withText),
+        changes: await withDetails(end.changes, texts, withText),
         ...(docs && { docs: changeJson(docs) }),
       })
     }
@@ -221,12 +220,12 @@ export async function differencesOf(ends: readonly End[], texts: SkillTexts, wit
 }
 
 async function withDetails(
-  skills: readonly SkillChange[],
+  changes: readonly SkillChange[],
   texts: SkillTexts,
   withText: boolean,
 ): Promise<readonly object[]> {
   const told: object[] = []
-  for (const skill of skills) told.push(changeJson(await texts.review(skill, {}, withText)))
+  for (const change of changes) told.push(changeJson(await texts.review(change, {}, withText)))
   return told
 }
 
@@ -260,7 +259,7 @@ export async function printDifferences(context: Context, ends: readonly End[], t
         context,
         lines.map((line) => `  ${paintChange(line, paint)}`),
       )
-    for (const skill of end.skills) print(reviewLines(await texts.review(skill, {}, true)))
+    for (const change of end.changes) print(reviewLines(await texts.review(change, {}, true)))
     if (end.docs !== undefined) print(docsLines(await texts.reviewDocs(end.docs, {}, true)))
     print((end.plugins ?? []).map(pluginLine))
     if (end.budget !== undefined && end.budget.length > 0)

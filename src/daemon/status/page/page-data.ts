@@ -336,7 +336,7 @@ function pageRingsOf(
       minAge: minAgeMs === 0 ? undefined : durationText(minAgeMs),
       sources: sources.map(({ id: source, served }): PageRingSource => {
         const other = known.get(source)
-        const { commit, since, next, nextAt, stopped } = other ?? {}
+        const { commit, since, next, nextAt, problem } = other ?? {}
         return {
           source,
           // A hold is listed where the ring has what the first ring has, too: then without a commit of its own.
@@ -345,7 +345,7 @@ function pageRingsOf(
           since,
           next,
           nextAt,
-          stopped: stopped && { code: stopped.code, message: clean(stopped.message) },
+          stopped: problem && { code: problem.code, message: clean(problem.message) },
         }
       }),
     }

@@ -226,12 +226,13 @@ export class BranchPublisher implements AsyncDisposable {
     const fix = redactor.clean(publicationMend(error, !isOnce))
     // What is cut before it is cleaned may have the beginning of a secret.
     const said = printable(redactor.clean(message), MOST_SAID)
-    const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, fix } as const
+    const problem = { code, message: said, fix }
+    const end = { ...publicationKeys(this.#publication), kind: 'failed', problem } as const
     if (isOnce) return end
     published.add(this.name, 'failed')
     log.failure('warn', EVENT, { source: '', publication: this.name, code, message: said }, said)
     const since = this.#failure?.condition.since ?? clock.now().toISOString()
-    this.#retry({ code, message: said, fix, since }, tree)
+    this.#retry({ ...problem, since }, tree)
     return end
   }
 

@@ -78,7 +78,7 @@ test('approve without an id shows what waits and its difference from what is ser
     waiting: { ref: 'refs/heads/main', commit, code: 'awaiting-approval', author: expect.any(String) },
     difference: {
       source: 'team',
-      skills: [
+      changes: [
         { path: 'alpha', change: 'changed', files: [{ path: 'SKILL.md', change: 'changed' }] },
         { path: 'beta', change: 'added', files: [{ path: 'SKILL.md', change: 'added' }] },
       ],

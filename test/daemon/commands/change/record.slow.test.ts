@@ -81,7 +81,7 @@ test('log names what changed in generations whose contents are gone, and diff co
     from: { commit: commits[0] },
     to: { commit: commits[2] },
   })
-  expect(now.sources[0].skills.map(({ change, path }: any) => [change, path])).toEqual([
+  expect(now.sources[0].changes.map(({ change, path }: any) => [change, path])).toEqual([
     ['changed', 'alpha'],
     ['removed', 'beta'],
     ['renamed', 'delta'],
@@ -104,7 +104,7 @@ test('diff takes a version that is gone for unknown, and not for one without fil
 
   expect(text.stdout).toContain('! a version of it is not known here, so none of its files is shown: "beta"\n')
   expect(text.stdout).not.toContain('run.sh')
-  const beta = sources[0].skills.find(({ path }: any) => path === 'beta')
+  const beta = sources[0].changes.find(({ path }: any) => path === 'beta')
   expect(beta).toMatchObject({ change: 'changed', files: [], notes: [{ values: ['beta'] }] })
 })
 
@@ -136,10 +136,9 @@ test('why, show and list answer for a skill whose last generation has no content
     commit: commits[0],
     ref: 'refs/heads/main',
     digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
-    packs: [],
-    files: [],
     verdict: { state: 'withheld', until: { generation: 1, next: 2, commit: commits[1] } },
   })
+  for (const unknown of ['packs', 'size', 'files']) expect(shown).not.toHaveProperty(unknown)
   const told = new Set(Object.keys(served))
   expect(Object.keys(shown).filter((key) => !told.has(key))).toEqual([])
   expect(found).toEqual({

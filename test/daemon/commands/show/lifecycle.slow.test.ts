@@ -17,7 +17,7 @@ test('list, show and diff say that a skill is deprecated, and the prompt for mod
   const prompt = await world.home.command('list', '--prompt')
 
   expect(difference.stdout).toContain('    ! declares "deprecated: gone in May"\n    · declares "replaced-by: beta"\n')
-  expect(JSON.parse(asJson.stdout).sources[0].skills[0].notes).toMatchObject([
+  expect(JSON.parse(asJson.stdout).sources[0].changes[0].notes).toMatchObject([
     { text: 'declares', values: ['deprecated: gone in May'] },
     { text: 'declares', values: ['replaced-by: beta'] },
   ])

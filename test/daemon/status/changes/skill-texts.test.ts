@@ -21,11 +21,11 @@ test('what is known is not new because the version before it is not known', asyn
   const files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/run.sh': 'true\n' }
   const now = await surveys.next(files, rulesWith())
   const texts = new SkillTexts(undefined)
-  const [from, to] = ['1', '2'].map((digit) => ({ path: 'pdf', name: 'pdf', digest: digit.repeat(64) }))
+  const [from, to] = [VERSION, { ...VERSION, digest: '2'.repeat(64) }]
 
   const skill = await texts.review({ path: 'pdf', change: 'changed', from, to }, { after: now.skills[0] }, true)
-  const docsChange = { change: 'changed', from: from!.digest, to: to!.digest } as const
-  const after = { kind: 'docs', files: now.skills[0]!.files, digest: to!.digest, size: 0 } as const
+  const docsChange = { change: 'changed', from: from.digest, to: to.digest } as const
+  const after = { kind: 'docs', files: now.skills[0]!.files, digest: to.digest, size: 0 } as const
   const docs = await texts.reviewDocs(docsChange, { after }, true)
 
   expect(skill).toMatchObject({ files: [], notes: [{ text: expect.stringContaining('not known'), values: ['pdf'] }] })
@@ -34,11 +34,12 @@ test('what is known is not new because the version before it is not known', asyn
   expect(texts.notShown).toEqual(['pdf', 'the docs folder'])
 })
 
+const VERSION = { path: 'pdf', name: 'pdf', digest: '1'.repeat(64) }
+
 test('what is gone has no files to show, and is whole without them', async () => {
   const texts = new SkillTexts(undefined)
-  const from = { path: 'pdf', name: 'pdf', digest: '1'.repeat(64) }
 
-  await texts.review({ path: 'pdf', change: 'removed', from }, {}, true)
+  await texts.review({ path: 'pdf', change: 'removed', from: VERSION }, {}, true)
   await texts.reviewDocs({ change: 'removed', from: '2'.repeat(64) }, {}, true)
 
   expect(texts.notShown).toEqual([])

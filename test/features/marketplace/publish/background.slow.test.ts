@@ -115,7 +115,7 @@ test('a repository that is only named is tried once, and is no publication of th
   const ends = await world.daemon.parts.publications.publish({ named: { url }, isDry: false }, STEADY)
   await clock.advance(7_200_000)
 
-  expect(ends).toMatchObject([{ kind: 'failed', url, code: 'source-unreachable' }])
+  expect(ends).toMatchObject([{ kind: 'failed', url, problem: { code: 'source-unreachable' } }])
   expect(world.server.requests.filter((request) => request.url.startsWith('/other.git/'))).toHaveLength(1)
   expect(world.daemon.parts.status.status().publications?.map((one) => one.url)).toEqual([world.url])
 })

@@ -65,7 +65,7 @@ test('without --git each repository of the configuration is pushed to, and one t
   const { publications } = JSON.parse(done.stdout)
   expect(done.status).toBe(1)
   expect(publications).toMatchObject([
-    { kind: 'failed', code: 'repository-not-found' },
+    { kind: 'failed', problem: { code: 'repository-not-found' } },
     { kind: 'pushed', branch: 'skills' },
   ])
 })

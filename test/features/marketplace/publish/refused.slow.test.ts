@@ -16,10 +16,9 @@ test('a hook that refuses is quoted, without its escape codes and its second lin
 
   expect(end).toMatchObject({
     kind: 'failed',
-    code: 'push-refused',
-    message: expect.stringContaining('pre-receive hook declined'),
+    problem: { code: 'push-refused', message: expect.stringContaining('pre-receive hook declined') },
   })
-  const { message } = end as { message: string }
+  const { message } = (end as { problem: { message: string } }).problem
   expect(message).toContain('no')
   expect(message).not.toMatch(/[\p{Cc}]/u)
   const [condition] = world.daemon.parts.status.status().publications ?? []
@@ -36,7 +35,9 @@ test('a hook of the branch that refuses all updates leaves the branch where it w
 
   const end = await world.publish()
 
-  expect(end).toMatchObject({ code: 'push-refused', message: expect.stringMatching(/hook declined.*protected branch/) })
+  expect(end).toMatchObject({
+    problem: { code: 'push-refused', message: expect.stringMatching(/hook declined.*protected branch/) },
+  })
   expect(await world.history()).toEqual([before])
   expect(world.pushes).toBe(1)
 })
@@ -71,8 +72,7 @@ test('a branch that moves on each time is left after a bounded number of attempt
 
   expect(end).toMatchObject({
     kind: 'failed',
-    code: 'source-unreachable',
-    message: expect.stringContaining('moved on'),
+    problem: { code: 'source-unreachable', message: expect.stringContaining('moved on') },
   })
   expect(world.pushes).toBe(4)
 })
@@ -88,7 +88,7 @@ test.each([
 
   const end = await world.publish()
 
-  expect(end).toMatchObject({ kind: 'failed', code })
+  expect(end).toMatchObject({ kind: 'failed', problem: { code } })
 })
 
 test('a 429 with a delay is kept to: no request goes to the host before', async () => {
@@ -99,7 +99,7 @@ test('a 429 with a delay is kept to: no request goes to the host before', async 
 
   const end = await world.publish()
 
-  expect(end).toMatchObject({ code: 'rate-limited' })
+  expect(end).toMatchObject({ problem: { code: 'rate-limited' } })
   expect(world.server.requests).toHaveLength(before)
 })
 
@@ -141,8 +141,8 @@ test('a redirect to another host is refused, and the token does not go there', a
   world.server.fault = { kind: 'redirect', status: 307, to: other.origin, on: 'receive-pack' }
   const second = await world.publish()
 
-  expect(first).toMatchObject({ kind: 'failed', message: expect.stringContaining('redirect') })
-  expect(second).toMatchObject({ kind: 'failed', message: expect.stringContaining('redirect') })
+  expect(first).toMatchObject({ kind: 'failed', problem: { message: expect.stringContaining('redirect') } })
+  expect(second).toMatchObject({ kind: 'failed', problem: { message: expect.stringContaining('redirect') } })
   expect(other.requests).toEqual([])
 })
 
@@ -156,7 +156,7 @@ test('a host over TLS is trusted by its `ca`, and by nothing else', async () => 
   await using other = await World.create({ tls: identity })
 
   expect(await world.publish()).toMatchObject({ kind: 'pushed' })
-  expect(await other.publish()).toMatchObject({ kind: 'failed', code: 'tls-failed' })
+  expect(await other.publish()).toMatchObject({ kind: 'failed', problem: { code: 'tls-failed' } })
 })
 
 test('a hook that prints the token finds it blotted out in the status and the log', async () => {
@@ -167,7 +167,7 @@ test('a hook that prints the token finds it blotted out in the status and the lo
   const end = await world.publish()
 
   const said = JSON.stringify([end, world.daemon.parts.status.status()]) + world.scene.served.logged()
-  expect(end).toMatchObject({ code: 'push-refused', message: expect.stringContaining('you sent') })
+  expect(end).toMatchObject({ problem: { code: 'push-refused', message: expect.stringContaining('you sent') } })
   expect(said).not.toContain(SECRET)
 })
 
@@ -203,7 +203,7 @@ test('a push of which the answer was lost is found done, and not made twice', as
 
   const second = await world.publish()
 
-  expect(first).toMatchObject({ kind: 'failed', code: 'source-unreachable' })
+  expect(first).toMatchObject({ kind: 'failed', problem: { code: 'source-unreachable' } })
   expect(second).toMatchObject({ kind: 'unchanged' })
   expect(await world.history()).toHaveLength(1)
 })
@@ -217,7 +217,6 @@ test('what the store has lost is not published, and the failure says so', async 
 
   expect(end).toMatchObject({
     kind: 'failed',
-    code: 'store-failed',
-    message: expect.stringMatching(/^Cannot publish: /),
+    problem: { code: 'store-failed', message: expect.stringMatching(/^Cannot publish: /) },
   })
 })
