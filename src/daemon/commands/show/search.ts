@@ -52,7 +52,7 @@ export interface SkillsToSearch {
 /** Searches with or without a running daemon, and prints the skills that fit, the best first. */
 export async function printFound(
   context: Context,
-  { text, limit, maxTokens }: ListQuery,
+  { text, limit, maxTokens = Number.POSITIVE_INFINITY }: ListQuery,
   { config, offered, sources, isLeftWanted }: SkillsToSearch,
 ): Promise<void> {
   using store = await Store.openExisting(config.state)
@@ -65,15 +65,19 @@ export async function printFound(
     index.set({ ...searchable, headings: headings ?? '' })
   }
   const found = index.find(text, limit).flatMap((id) => byId.get(id) ?? [])
-  const hits = hitsWithin(found, maxTokens, (skill) => offered.placesOf(skill))
   const fitting = store === undefined ? [] : await leftThatFit(text, store, config, isLeftWanted)
-  const left = fitting.filter(
-    (_, at) => tokensIn(JSON.stringify({ ...hits, left: fitting.slice(0, at + 1) })) <= (maxTokens ?? Infinity),
-  )
-  if (context.json) return printJson(context, { ...hits, ...(left.length > 0 && { left }) })
-  if (hits.skills.length > 0) printRows(context, ['ID', 'SOURCE', 'DESCRIPTION'], hits.skills.map(cellsOf))
-  else if (left.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
-  if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
+  const { skills, omitted = 0 } = hitsWithin(found, maxTokens, (skill) => offered.placesOf(skill), fitting.length)
+  const told = (count: number) => ({
+    skills,
+    ...(omitted > count && { omitted: omitted - count }),
+    ...(count > 0 && { left: fitting.slice(0, count) }),
+  })
+  const { length } = fitting.filter((_, at) => tokensIn(JSON.stringify(told(at + 1))) <= maxTokens)
+  if (context.json) return printJson(context, told(length))
+  if (skills.length > 0) printRows(context, ['ID', 'SOURCE', 'DESCRIPTION'], skills.map(cellsOf))
+  else if (omitted === 0) printLines(context, ['Nothing was found; try fewer or other words'])
+  if (omitted > length) printLines(context, [`${omitted - length} more left out`])
+  const left = fitting.slice(0, length)
   if (left.length > 0) printLines(context, ['not there any more:', ...left.flatMap((one) => verdictLines(one.verdict))])
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { tokensIn } from '../../../../src/serve/mcp/tools/search/hits.ts'
+import { World, skill } from '../../../e2e/world.ts'
 import { Home } from '../../../support/process/program.ts'
 
 test('list WORDS gives the skills that fit, the best first, each with its source', async () => {
@@ -89,6 +90,32 @@ test('list WORDS takes what it is told of how much to print', async () => {
   expect(tokensIn(JSON.stringify(all))).toBeGreaterThan(600)
   expect(tokensIn(JSON.stringify(short))).toBeLessThanOrEqual(150)
   expect(short.skills.length + short.omitted).toBe(9)
+})
+
+test('list WORDS counts the skills that left among those that did not fit, within --max-tokens', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  const paths = ['one', 'two', 'three', 'four'].map((name) => `alike-${name}/SKILL.md`)
+  await repository.commit(Object.fromEntries(paths.map((path) => [path, skill(path.split('/')[0] ?? '', 'text')])))
+  await world.synced()
+  await repository.commit(Object.fromEntries(paths.slice(1).map((path) => [path, null])))
+  await world.synced()
+
+  const all = JSON.parse((await home.command('list', 'alike', '--json')).stdout)
+  const least = tokensIn(JSON.stringify(all))
+  const told = []
+  for (let tokens = 50; tokens <= least; tokens += 1)
+    told.push(JSON.parse((await home.command('list', 'alike', `--max-tokens=${tokens}`, '--json')).stdout))
+  const none = await home.command('list', 'alike-two', '--max-tokens=50')
+
+  expect([all.skills.length, all.left.length, all.omitted]).toEqual([1, 3, undefined])
+  for (const [at, { skills, omitted = 0, left = [] }] of told.entries()) {
+    expect(tokensIn(JSON.stringify(told[at]))).toBeLessThanOrEqual(50 + at)
+    expect(skills.length + omitted + left.length).toBe(4)
+  }
+  expect(told.at(-1)).toEqual(all)
+  expect(none.stdout).toContain(' more left out\n')
+  expect(none.stdout).not.toContain('Nothing was found')
 })
 
 test('list WORDS --pack finds what clients of these packs find, by the ids that they see, and so does list --prompt', async () => {

@@ -28,18 +28,19 @@ export function tokensIn(text: string): number {
 
 /**
  * Returns the hits that fit in `maxTokens` as JSON. It first shortens all descriptions to the same length. If that
- * leaves next to nothing of them, it drops the last hits.
+ * leaves next to nothing of them, it drops the last hits. `more` are found besides, and counted as omitted.
  */
 export function hitsWithin(
   all: readonly Offered[],
   maxTokens = Number.POSITIVE_INFINITY,
   placesOf: OfferedSkills['placesOf'] = (offered) => [offered],
+  more = 0,
 ): Hits {
   // Prepared only once: the loop tries many lengths, and the length of a description is not bounded.
   const found = all.map((offered) => toldOf(offered, placesOf(offered)))
   const fits = (hits: Hits): boolean => tokensIn(JSON.stringify(hits)) <= maxTokens
   for (let count = found.length; count > 0; count -= 1) {
-    const of = (characters: number): Hits => hitsOf(found, count, characters)
+    const of = (characters: number): Hits => hitsOf(found, more, { count, characters })
     const least = count === 1 ? 0 : LEAST_CHARACTERS
     if (!fits(of(least))) continue
     let [fitting, tooMany] = [least, MOST_CHARACTERS + 1]
@@ -50,7 +51,7 @@ export function hitsWithin(
     }
     return of(fitting)
   }
-  return hitsOf(found, 0, 0)
+  return hitsOf(found, more, { count: 0, characters: 0 })
 }
 
 /** The limit of Agent Skills for a description; some skills exceed it. */
@@ -72,9 +73,9 @@ export function placesTold(places: readonly Offered[]): Pick<Hit, 'places'> {
 
 const MOST_PLACES = 8
 
-function hitsOf(found: readonly Told[], count: number, characters: number): Hits {
-  const skills = found.slice(0, count).map((told) => hitOf(told, characters))
-  const omitted = found.length - count
+function hitsOf(found: readonly Told[], more: number, kept: { count: number; characters: number }): Hits {
+  const skills = found.slice(0, kept.count).map((told) => hitOf(told, kept.characters))
+  const omitted = found.length - kept.count + more
   return omitted === 0 ? { skills } : { skills, omitted }
 }
 
