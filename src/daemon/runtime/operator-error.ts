@@ -39,6 +39,7 @@ export const OPERATOR_ERRORS = {
   'no-config': { status: 1, meaning: 'There is no configuration file' },
   'no-daemon': { status: 1, meaning: 'No daemon runs with this configuration' },
   'no-home': { status: 2, meaning: 'The home folder of this user is not known' },
+  'no-skills': { status: 3, meaning: 'No SKILL.md is in the folder that is searched' },
   'nothing-served': { status: 1, meaning: 'Nothing is served yet' },
   'nothing-to-decide': { status: 1, meaning: 'Nothing waits for a decision' },
   'other-config': { status: 2, meaning: 'The daemon that runs has another configuration' },
@@ -78,7 +79,7 @@ export class OperatorError extends Error implements Remedy {
     this.place = options.place
   }
 
-  get exitStatus(): 1 | 2 {
+  get exitStatus(): 1 | 2 | 3 {
     return isOwnCode(this.code) ? OPERATOR_ERRORS[this.code].status : 1
   }
 }

@@ -4,12 +4,13 @@ import type { ValidateFunction } from 'ajv/dist/2020.js'
 
 /**
  * Throws if the output of a command with `--json` is not what the schema has, or has a member that the schema lacks. Returns
- * its entry there; `undefined` for no output.
+ * its entry there; `undefined` for a command without JSON.
  */
 export async function expectOfSchema(args: readonly string[], stdout: string): Promise<string | undefined> {
-  if (stdout === '' || !args.includes('--json')) return undefined
+  if (!args.includes('--json')) return undefined
   const entry = isFailure(stdout) ? 'error' : await entryOf(args)
   if (entry === undefined) return undefined
+  if (stdout === '') throw new Error(`"${args.join(' ')}" prints nothing on stdout`)
   const validate = validatorOf(entry)
   if (validate(JSON.parse(stdout))) return entry
   const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {

@@ -8,6 +8,8 @@ import { configFor, printJson, printLines, progressOf } from '../../cli/command.
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { editConfiguration, reloadDaemon, sourceNotes } from '../../cli/edit-configuration.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../../cli/free-ids.ts'
+import { failureIn } from '../../cli/store-reader.ts'
+import type { SourceFailure } from '../../cli/store-reader.ts'
 import { sourceIdFor } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import { commentOn } from '../../config/init-template.ts'
@@ -19,11 +21,11 @@ import { askedSources, firstFileOf, writeFirst } from './first-file.ts'
 import {
   placeNotes,
   failureLines,
-  noSkillLines,
   probeSource,
   serverAt,
   sourceCandidateOf,
   unreadSource,
+  withoutSkills,
 } from './source-probe.ts'
 import type { FoundSource } from './source-probe.ts'
 
@@ -216,17 +218,18 @@ async function probeAll(texts: readonly string[], context: Context): Promise<rea
   if (context.values['offline'] === true) return Promise.all(candidates.map(unreadSource))
   using progress = progressOf(context)
   const found: FoundSource[] = []
-  const failed: string[] = []
+  const failed: SourceFailure[] = []
   for (const [index, candidate] of candidates.entries()) {
     progress.count(index, candidates.length, `reading ${index + 1} of ${countOf(candidates.length, 'place')}`)
     const probed = await probeSource(candidate, context)
-    if (probed instanceof SyncError) failed.push(...failureLines(probed))
+    if (probed instanceof SyncError) failed.push(failureIn(probed))
     else found.push(probed)
   }
   progress.show('')
-  const empty = found.flatMap(noSkillLines)
-  if (failed.length + empty.length === 0) return found
-  const lines = [...failed, ...empty, 'Nothing was written; --offline writes without reading']
+  const problems = [...failed, ...found.flatMap((one) => withoutSkills(one) ?? [])]
+  if (problems.length === 0) return found
+  if (context.json) printJson(context, { added: [], problems })
+  const lines = [...problems.flatMap(failureLines), 'Nothing was written; --offline writes without reading']
   context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
   return failed.length > 0 ? 1 : 3
 }

@@ -4,6 +4,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Context, ExitStatus } from '../../cli/command.ts'
 import { Prompt } from '../../cli/prompt.ts'
+import { failureIn } from '../../cli/store-reader.ts'
 import { ConfigMissingError, searchConfig, userConfigFile } from '../../config/find-config.ts'
 import { commentOn, seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
@@ -13,11 +14,11 @@ import { UsageError } from '../../runtime/usage-error.ts'
 import {
   failureLines,
   NO_STATE,
-  noSkillLines,
   placeNotes,
   probeSource,
   sourceCandidateOf,
   unreadSource,
+  withoutSkills,
 } from './source-probe.ts'
 import type { FoundSource } from './source-probe.ts'
 
@@ -79,10 +80,11 @@ async function askSource(text: string, questions: Prompt, context: Context): Pro
   }
   if (context.values['offline'] === true) return unreadSource(candidate)
   const look = await probeSource(candidate, context)
-  const failure = look instanceof SyncError ? failureLines(look) : noSkillLines(look)
+  const problem = look instanceof SyncError ? failureIn(look) : withoutSkills(look)
   if (!(look instanceof SyncError) && look.seen !== undefined) questions.tell(`  ${seenText(look.seen)}`)
-  for (const line of failure) questions.tell(`  ${context.redactor.clean(line)}`)
-  if (failure.length === 0 && !(look instanceof SyncError)) return look
+  if (problem === undefined && !(look instanceof SyncError)) return look
+  for (const line of problem === undefined ? [] : failureLines(problem))
+    questions.tell(`  ${context.redactor.clean(line)}`)
   const answer = await questions.ask('  Write it all the same? [y/N]')
   if (answer === undefined || !/^y(?:es)?$/i.test(answer)) return undefined
   return look instanceof SyncError ? unreadSource(candidate) : look

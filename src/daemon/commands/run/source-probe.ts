@@ -7,12 +7,13 @@ import { repositoryAt } from '../../../sync/git/disk-transport.ts'
 import { longerNames } from '../../../sync/git/objects/ref-rules.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
-import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Tree } from '../../../sync/model/tree.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { realRoot } from '../../../sync/survey/link-resolver.ts'
 import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
 import type { Context } from '../../cli/command.ts'
+import type { SourceFailure } from '../../cli/store-reader.ts'
 import { namedRepository, sourceIdFor } from '../../config/command-line-config.ts'
 import type { Config } from '../../config/config.ts'
 import { startingText } from '../../config/init-template.ts'
@@ -60,20 +61,19 @@ export async function serverAt(mcp: string, looking: Looking): Promise<ServerPla
 }
 
 /** The failure of a first read, with its remedy. */
-export function failureLines(error: SyncError): string[] {
-  return [`${printableLine(error.message)} (${error.code})`, `  ${mendOf(error)}`]
+export function failureLines({ code, message, fix }: SourceFailure): string[] {
+  return [`${printableLine(message)} (${code})`, `  ${fix}`]
 }
 
-/** The lines about a repository that has no skill below its root. A plain folder is watched, and may get some. */
-export function noSkillLines({ place, seen }: FoundSource): readonly string[] {
-  if (!('url' in place) || seen === undefined || seen.skills > 0) return []
+/** The problem of a repository that has no skill below its root. A plain folder is watched, and may get some. */
+export function withoutSkills({ place, seen }: FoundSource): SourceFailure | undefined {
+  if (!('url' in place) || seen === undefined || seen.skills > 0) return undefined
   const where = seen.root === '' ? '' : ` below ${seen.root}/`
   const elsewhere = seen.elsewhere === 0 ? '' : `; ${countOf(seen.elsewhere, 'SKILL.md file')} elsewhere`
-  return [
-    printableLine(`No SKILL.md was found in "${place.url}" at ${seen.commit.slice(0, 12)}${where}${elsewhere}`),
-    '  A skill is a folder with a SKILL.md. `root` in the entry, or #BRANCH:FOLDER behind the address, is the folder that',
-    '  is searched; `include` and `exclude` choose below it',
-  ]
+  const message = `No SKILL.md was found in "${place.url}" at ${seen.commit.slice(0, 12)}${where}${elsewhere}`
+  const fix =
+    'A skill is a folder with a SKILL.md. `root` in the entry, or #BRANCH:FOLDER behind the address, is the folder that is searched; `include` and `exclude` choose below it'
+  return { code: 'no-skills', message, fix }
 }
 
 /** The line about a repository on this disk, of which an author may expect the files. */

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -306,6 +307,26 @@ test('--json has what was written, and the folder of the file is made', async ()
     reloaded: false,
   })
   expect(await readdir(join(world.home.path, 'a/b'))).toEqual(['skillsyncd.yaml'])
+})
+
+test('--json has a problem for each address that is not added, and nothing is written', async () => {
+  await using world = await World.create()
+  const file = join(world.home.path, 'none.yaml')
+  await using empty = await Repository.create()
+  await empty.commit({ 'README.md': 'text' })
+  const gone = join(world.home.path, 'gone')
+
+  const both = await world.home.command('add', '--json', '--config', file, gone, empty.folder)
+  const one = await world.home.command('add', '--json', '--config', file, empty.folder)
+
+  expect([both.status, one.status]).toEqual([1, 3])
+  const without = { code: 'no-skills', message: expect.stringContaining('No SKILL.md'), fix: expect.any(String) }
+  expect(JSON.parse(both.stdout)).toEqual({
+    added: [],
+    problems: [expect.objectContaining({ code: expect.any(String), message: expect.stringContaining(gone) }), without],
+  })
+  expect(JSON.parse(one.stdout)).toEqual({ added: [], problems: [without] })
+  expect(existsSync(file)).toBe(false)
 })
 
 test('on a real terminal it asks', async () => {
