@@ -225,7 +225,7 @@ describe('a source with `on_broken: refuse`', () => {
       const { message } = (outcome as { error: Error }).error
       expect(message).toContain(`"${each.id}"`)
       expect(message).toContain(`${each.field}: `)
-      expect(served.daemon.parts.status.status().sources[0]?.condition?.message).toBe(message)
+      expect(served.daemon.parts.status.status().sources[0]?.problem?.message).toBe(message)
       expect(await namesSeenBy(peer)).toEqual(['neighbour'])
       await repository.commit({ [`docs/skills/${each.id}`]: null, 'docs/skills/fresh': null })
     },

@@ -49,7 +49,7 @@ test('a failed pull leaves the last good catalog in place, also over a restart',
   await using again = await world.start()
 
   expect(listed(again)).toEqual(['skill://team/a/SKILL.md'])
-  expect(sourceOf(again.parts.status.status(), 'team')).toMatchObject({ condition: { code: 'source-unreachable' } })
+  expect(sourceOf(again.parts.status.status(), 'team')).toMatchObject({ problem: { code: 'source-unreachable' } })
 })
 
 test('an unchanged pull publishes nothing, and a changed one tells exactly what moved, once', async () => {
@@ -123,7 +123,7 @@ test('one of two sources is broken from the start: the other is served', async (
   expect(outcomes.get(id('gone'))).toMatchObject({ kind: 'failed', error: { code: 'repository-not-found' } })
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
   expect(sourceOf(daemon.parts.status.status(), 'gone')).toMatchObject({ served: undefined, tally: { seen: 0 } })
-  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').problem).toBeUndefined()
 })
 
 test('a repository without skills is an empty source and no failure', async () => {
@@ -138,7 +138,7 @@ test('a repository without skills is an empty source and no failure', async () =
   expect(daemon.registry.catalog.listed).toEqual([])
 })
 
-test('a repository without commits is a condition until there is one', async () => {
+test('a repository without commits is a problem until there is one', async () => {
   await using world = await World.create({})
   await using empty = await Repository.create()
   await world.add('team', world.git.serve('team', empty))
@@ -150,7 +150,7 @@ test('a repository without commits is a condition until there is one', async () 
 
   expect(before.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
   expect(after.get(id('team'))?.kind).toBe('updated')
-  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').problem).toBeUndefined()
 })
 
 test('a repository of SHA-256 ids is served and followed over http, also after a restart', async () => {
@@ -187,7 +187,7 @@ test('a full commit id of 64 digits can be asked for', async () => {
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
 })
 
-test('a ref that is deleted is a condition, its last good skills are served, and it recovers when it is back', async () => {
+test('a ref that is deleted is a problem, its last good skills are served, and it recovers when it is back', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } }, ['ref: main'])
   const repository = world.repositories['team']!
   await using daemon = await world.start()
@@ -202,10 +202,10 @@ test('a ref that is deleted is a condition, its last good skills are served, and
   const back = await pullNow(daemon)
 
   expect(gone.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
-  expect(status).toMatchObject({ served: { commit }, condition: { code: 'ref-not-found' } })
+  expect(status).toMatchObject({ served: { commit }, problem: { code: 'ref-not-found' } })
   expect(served).toEqual(['skill://team/a/SKILL.md'])
   expect(back.get(id('team'))?.kind).toBe('unchanged')
-  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').problem).toBeUndefined()
 })
 
 test('a stored file that was damaged is never read, and is fetched again by itself', async () => {
@@ -296,9 +296,9 @@ test('23, P6: a host that is down for a week is asked about as often as ever and
   expect(failed).toBeGreaterThan(7 * 24)
   expect(failed).toBeLessThan(450)
   expect(served).toEqual(['skill://team/a/SKILL.md'])
-  expect(down.condition?.code).toBe('source-unreachable')
+  expect(down.problem?.code).toBe('source-unreachable')
   expect(Date.parse(down.lastAttempt!) - clock.now().getTime()).toBeGreaterThan(-4 * HOUR)
-  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').problem).toBeUndefined()
   expect(
     world
       .logged()

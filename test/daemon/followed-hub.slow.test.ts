@@ -195,9 +195,9 @@ test('a source that the lock has stays at its locked content after the hub remov
   await desk.follow()
 
   expect(desk.served).toEqual(served({ ...A, ...C, ...B }))
-  expect(
-    desk.writer.daemon.parts.status.status().sources.flatMap(({ id, condition }) => (condition ? [id] : [])),
-  ).toEqual([])
+  expect(desk.writer.daemon.parts.status.status().sources.flatMap(({ id, problem }) => (problem ? [id] : []))).toEqual(
+    [],
+  )
 })
 
 test.each([{}, { noPoll: true }])(
@@ -332,7 +332,7 @@ test('a daemon that cannot read the channel says so in its status', async () => 
   desk.writer.poll()
 
   await expect
-    .poll(() => desk.writer.daemon.parts.status.status().hub?.condition?.code, { timeout: 60_000 })
+    .poll(() => desk.writer.daemon.parts.status.status().hub?.problem?.code, { timeout: 60_000 })
     .toBe('repository-not-found')
 })
 

@@ -185,16 +185,16 @@ test('what waits beside what had to be judged anew is told, and can be approved'
   await using daemon = await desk.start(['    exclude: [s7]'])
 
   const judged = (await pullNow(daemon)).get(TEAM)
-  const { served, upstream, condition } = daemon.parts.status.status().sources[0]!
+  const { served, upstream, problem } = daemon.parts.status.status().sources[0]!
   await daemon.parts.decisions.decide(TEAM, 'approve', { commit: upstream?.commit })
   await pullNow(daemon)
 
   expect(judged).toMatchObject({ kind: 'updated', drift: { newest: { commit: upstream?.commit } } })
-  expect(condition?.code).toBe('mass-deletion')
+  expect(problem?.code).toBe('mass-deletion')
   expect(upstream?.commit).not.toBe(served?.commit)
   expect(daemon.parts.status.status().sources[0]).toMatchObject({
     served: { commit: upstream?.commit },
-    condition: undefined,
+    problem: undefined,
   })
 })
 

@@ -37,7 +37,7 @@ test('a kill in the middle of a fetch by the git program leaves no token on the 
   for (const { text } of left) for (const secret of secrets()) expect(text).not.toContain(secret)
 })
 
-test('without the git program a source that wants it is a condition, and what was served is served on', async () => {
+test('without the git program a source that wants it is a problem, and what was served is served on', async () => {
   await using world = await World.create()
   await world.home.run('sync')
   await world.configure('programs: { git: /nonexistent/git }')

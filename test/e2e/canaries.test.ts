@@ -79,7 +79,7 @@ test('the last words of a process that a fault ends hold no secret that it knew'
   world.expectNone('crash', end)
 })
 
-test('a token that is revoked between two polls is a condition, asked for no oftener, and the new one is taken up', async () => {
+test('a token that is revoked between two polls is a problem, asked for no oftener, and the new one is taken up', async () => {
   await using world = await World.create()
   const daemon = world.home.start('start')
   const url = await daemon.line()

@@ -35,7 +35,7 @@ test('an entry that the gate holds is served once it is approved, and a rejected
   const first = await world.publish('one')
   await world.sync()
   expect(await world.skills()).toEqual({})
-  expect(await world.condition()).toBe('awaiting-approval')
+  expect(await world.problem()).toBe('awaiting-approval')
 
   expect(await world.home.command('approve', 'hub', first)).toMatchObject({ status: 0 })
   await world.sync()
@@ -46,7 +46,7 @@ test('an entry that the gate holds is served once it is approved, and a rejected
   expect(await world.home.command('reject', 'hub', second)).toMatchObject({ status: 0 })
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 1' })
-  expect(await world.condition()).toBe('rejected')
+  expect(await world.problem()).toBe('rejected')
 })
 
 test('an entry with few of the skills is held until it is approved', async () => {
@@ -58,11 +58,11 @@ test('an entry with few of the skills is held until it is approved', async () =>
   await world.sync()
 
   expect(Object.keys(await world.skills())).toHaveLength(12)
-  expect(await world.condition()).toBe('mass-deletion')
+  expect(await world.problem()).toBe('mass-deletion')
   expect(await world.home.command('approve', 'hub', fewer)).toMatchObject({ status: 0 })
   await world.sync()
   expect(await world.skills()).toEqual({ 'skill-0': 'entry 2' })
-  expect(await world.condition()).toBe(undefined)
+  expect(await world.problem()).toBe(undefined)
 })
 
 test('a hold at an earlier entry serves it through later ones, and release the newest', async () => {
@@ -121,7 +121,7 @@ test('a held channel stays at its entry, and is served on from it after a restar
   await world.publish('one', 'two')
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 1' })
-  expect(await world.condition()).toBe('held')
+  expect(await world.problem()).toBe('held')
 
   await world.restart()
   await world.sync()
@@ -208,9 +208,9 @@ class World implements AsyncDisposable {
     return texts
   }
 
-  async condition(): Promise<string | undefined> {
+  async problem(): Promise<string | undefined> {
     const { sources } = JSON.parse((await this.home.command('status', '--json')).stdout)
-    return sources[0].condition?.code
+    return sources[0].problem?.code
   }
 
   async stop(): Promise<void> {

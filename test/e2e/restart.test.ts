@@ -33,7 +33,7 @@ test('with the git server down, a restarted daemon serves the last generation wi
   await daemon.said((line) => line.includes('"pull-failed"'))
   expect(await versionsServed(url)).toEqual({ team: 1 })
   const [source] = (await statusOf(home)).sources
-  expect(source).toMatchObject({ condition: { code: 'source-unreachable' } })
+  expect(source).toMatchObject({ problem: { code: 'source-unreachable' } })
   expect(source?.served?.commit).toBe(source?.upstream?.commit)
   expect(Date.parse(source!.upstream!.at)).toBeGreaterThanOrEqual(before)
   expect(Date.parse(source!.upstream!.at)).toBeLessThanOrEqual(after)
@@ -68,7 +68,7 @@ test('when the git server comes back the source recovers without a person, withi
   expect(polls(git, seen)).toBeLessThanOrEqual(2)
   expect(await versionsServed(url)).toEqual({ team: 2 })
   await daemon.said((line) => line.includes('"recovered"'))
-  expect((await statusOf(home)).sources[0]?.condition).toBeUndefined()
+  expect((await statusOf(home)).sources[0]?.problem).toBeUndefined()
 })
 
 test('a sync of the command line that is killed leaves nothing that keeps the next one from its work', async () => {

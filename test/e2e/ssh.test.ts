@@ -50,7 +50,7 @@ test('29, P7: a locked key for ssh opens the repository, and neither it nor its 
     world.expectNoSecret(JSON.stringify(text))
 })
 
-test('a host whose key has changed is a condition with both fingerprints, and what was served is served on', async () => {
+test('a host whose key has changed is a problem with both fingerprints, and what was served is served on', async () => {
   await using world = await World.create()
   expect(await world.home.run('sync')).toMatchObject({ status: 0 })
   world.host.makeKey('other')
@@ -61,12 +61,12 @@ test('a host whose key has changed is a condition with both fingerprints, and wh
   const status = await world.home.run('status', '--json')
   expect(sync.status).toBe(1)
   expect(JSON.parse(sync.stdout).sources).toMatchObject([{ outcome: 'failed', problem: { code: 'tls-failed' } }])
-  expect(JSON.parse(status.stdout)).toMatchObject({ skills: 1, sources: [{ condition: { code: 'tls-failed' } }] })
+  expect(JSON.parse(status.stdout)).toMatchObject({ skills: 1, sources: [{ problem: { code: 'tls-failed' } }] })
   expect(status.stdout).toContain(world.host.fingerprint)
   world.expectNoSecret(JSON.stringify([sync, status]))
 })
 
-test('a passphrase that is another is a condition that names the key, and not the passphrase', async () => {
+test('a passphrase that is another is a problem that names the key, and not the passphrase', async () => {
   await using world = await World.create()
   await writeFile(world.passphraseFile, 'canary-another-passphrase\n')
 
@@ -81,7 +81,7 @@ test('a passphrase that is another is a condition that names the key, and not th
   world.expectNoSecret(JSON.stringify([sync, status]))
 })
 
-test('an address like that of scp has its host, and a missing ssh program is a condition that names it', async () => {
+test('an address like that of scp has its host, and a missing ssh program is a problem that names it', async () => {
   await using home = await Home.create()
   await home.configure({ team: ['url: git@127.0.0.1:team/skills.git', 'every: 1h'] }, [
     'programs: { ssh: /nonexistent/ssh }',

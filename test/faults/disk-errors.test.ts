@@ -21,7 +21,7 @@ const ERRORS: readonly (readonly [inject: string, ...place: string[]])[] = [
 describe.skipIf(OBSTACLE !== undefined)(
   `on a disk that says no${OBSTACLE === undefined ? '' : `, but ${OBSTACLE}`}`,
   () => {
-    test('35, 37: whichever call the disk refuses, what was served is served, the condition says so, and it recovers by itself', async () => {
+    test('35, 37: whichever call the disk refuses, what was served is served, the problem says so, and it recovers by itself', async () => {
       await using scene = await Scene.set()
       await scene.play()
 

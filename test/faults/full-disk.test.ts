@@ -85,7 +85,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
 
     await disk.closeToWriting()
     await scene.commit()
-    expect(await scene.condition('store-failed')).toContain('EROFS')
+    expect(await scene.problem('store-failed')).toContain('EROFS')
     await scene.witness.looksAgain()
     await disk.openToWriting()
 

@@ -18,7 +18,7 @@ test('a commit with a name that no folder can hold is refused whole, and the nex
   for (const [code, entries] of [...hostile, twice, nameless]) {
     const good = await repository.git('rev-parse', 'main')
     await commitWith(repository, entries)
-    await scene.condition(code)
+    await scene.problem(code)
     await scene.witness.looksAgain()
     expect(await servedBy(scene)).toEqual(['skill://team/moving/SKILL.md', 'skill://team/still/SKILL.md'])
 
@@ -41,7 +41,7 @@ test('a commit that names a hundred million files in eight small trees is refuse
   }
 
   await repository.commitTree(id)
-  await scene.condition('limit-exceeded')
+  await scene.problem('limit-exceeded')
   await scene.witness.looksAgain()
   await repository.setRef('refs/heads/main', good)
 

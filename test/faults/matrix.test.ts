@@ -62,10 +62,10 @@ const FLIPS: Readonly<Partial<Record<RequestKind, readonly number[]>>> = {
   fetch: [2, 20, 60, 100, 150, 220, 300, 400],
 }
 
-/** A fault that lasts until it is a condition. */
+/** A fault that lasts until it is a problem. */
 async function suffers(scene: Scene, fault: Fault, code: string): Promise<void> {
   await brought(scene, fault, code)
-  await scene.condition(code)
+  await scene.problem(code)
   scene.git.fault = { kind: 'none' }
 }
 
@@ -84,7 +84,7 @@ async function brought(scene: Scene, fault: Fault, code: string): Promise<number
     // What it knows of the server it has to forget before it asks for that again.
     const isMissing = code === 'repository-not-found'
     scene.git.fault = { kind: 'status', status: isMissing ? 401 : 404 }
-    await scene.condition(isMissing ? 'credentials-rejected' : 'repository-not-found')
+    await scene.problem(isMissing ? 'credentials-rejected' : 'repository-not-found')
   }
   const since = scene.git.requests.length
   scene.git.fault = fault

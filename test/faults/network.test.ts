@@ -16,7 +16,7 @@ test('while nobody listens where the host was, what was served is served, and it
   await scene.play()
 
   await scene.git.goAway()
-  await scene.condition('source-unreachable')
+  await scene.problem('source-unreachable')
   await scene.witness.looksAgain()
   await scene.git.comeBack()
 
@@ -39,7 +39,7 @@ describe.skipIf(NO_NAMES !== undefined)(
       // A connection that is kept needs no name.
       await scene.git.goAway()
       await scene.git.comeBack()
-      await scene.condition('dns-failed')
+      await scene.problem('dns-failed')
       await scene.witness.looksAgain()
       await names.know()
 
@@ -60,7 +60,7 @@ test('a certificate that is over, or of an authority that nobody knows, is refus
   ] as const) {
     const asked = scene.git.requests.length
     scene.git.showAs(identity)
-    const line = await scene.condition('tls-failed')
+    const line = await scene.problem('tls-failed')
     await scene.witness.looksAgain()
 
     expect(line).toContain(why)
@@ -140,7 +140,7 @@ function times({ connect = '1h', idle = '1h' }: { readonly connect?: string; rea
 /** Why the source cannot be pulled now, in the words of its status; the log has but the first of several reasons. */
 async function reasonOf(scene: Scene): Promise<string> {
   const { stdout } = await scene.home.command('status', '--json')
-  return JSON.parse(stdout).sources[0].condition?.message ?? ''
+  return JSON.parse(stdout).sources[0].problem?.message ?? ''
 }
 
 /** For what is under way, and takes as long as the machine takes. */

@@ -40,7 +40,7 @@ test.each([
     ]
     for (const [code, begin, end] of faults) {
       await begin()
-      const line = await scene.condition(code)
+      const line = await scene.problem(code)
       const asked = scene.git.requests.length
       await scene.witness.looksAgain()
       expect(line).toContain(proxy.url)

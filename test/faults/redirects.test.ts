@@ -52,10 +52,10 @@ function redirect(to: string, on: 'info-refs' | 'upload-pack'): Fault {
 async function expectRefused(scene: Scene, fault: Fault): Promise<void> {
   if (fault.on === 'info-refs') {
     scene.git.fault = { kind: 'status', status: 404 }
-    await scene.condition('repository-not-found')
+    await scene.problem('repository-not-found')
   }
   scene.git.fault = fault
-  expect(await scene.condition('source-unreachable')).toContain('redirect')
+  expect(await scene.problem('source-unreachable')).toContain('redirect')
   scene.git.fault = { kind: 'none' }
   await scene.recovers()
 }

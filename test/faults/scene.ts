@@ -74,8 +74,8 @@ export class Scene implements AsyncDisposable {
     })
   }
 
-  /** Resolves once a source is in the condition, of which the last recovery was not. Returns the line that says so. */
-  async condition(code: string, source = 'team'): Promise<string> {
+  /** Resolves once a source has the problem, of which the last recovery was not. Returns the line that says so. */
+  async problem(code: string, source = 'team'): Promise<string> {
     const words = ['"pull-failed"', `"source":"${source}"`, `"code":"${code}"`]
     return this.daemon.said((line) => words.every((word) => line.includes(word)), this.#over)
   }

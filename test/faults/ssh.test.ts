@@ -18,7 +18,7 @@ test('a host of ssh that takes connections and says nothing is given up, and no 
 
   front.isMute = true
   const programs = await groupOf(scene.daemon.pid)
-  await scene.condition('source-unreachable')
+  await scene.problem('source-unreachable')
   await scene.witness.looksAgain()
   front.isMute = false
 
@@ -39,7 +39,7 @@ test('a host of ssh that stops in the middle of a pack is given up, and neither 
   await host.run(`exec 3<&0; git-upload-pack ${folder} <&3 | (${stops})`)
   await scene.repository.commit({ 'large/SKILL.md': skill('large', 'x'), 'large/data.bin': randomBytes(300_000) })
   const programs = await groupOf(scene.daemon.pid, 'fetch')
-  expect(await scene.condition('source-unreachable')).toContain('nothing came within 5000 ms')
+  expect(await scene.problem('source-unreachable')).toContain('nothing came within 5000 ms')
   await scene.witness.looksAgain()
   await host.run(undefined)
 

@@ -128,7 +128,7 @@ describe.skipIf(!IS_ROOT)(`with another user that runs it${IS_ROOT ? '' : ', but
 
     await permit(home.state, 'a-w')
     await scene.commit()
-    expect(await scene.condition('store-failed')).toContain('EACCES')
+    expect(await scene.problem('store-failed')).toContain('EACCES')
     await scene.witness.looksAgain()
     await permit(home.state, 'u+w')
 

@@ -143,7 +143,7 @@ test('a hold at an earlier commit serves it at once, and stays through new commi
   expect(afterRestart).toMatchObject({ kind: 'waiting', reason: { code: 'held' } })
   expect(during).toEqual([first, ['one']])
   expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: third } })
-  expect(desk.status()).toMatchObject({ decision: {}, condition: undefined })
+  expect(desk.status()).toMatchObject({ decision: {}, problem: undefined })
 })
 
 test('a rollback passes over what was left, also after a restart, and takes the next commit', async () => {
@@ -276,7 +276,7 @@ test('a source that is held at the very commit that waits takes it', async () =>
   expect(waiting).toMatchObject({ kind: 'waiting', reason: { code: 'mass-deletion' } })
   expect([served, desk.served()]).toEqual([second, second])
   expect(held).toMatchObject({ revision: { commit: second } })
-  expect(desk.status()).toMatchObject({ condition: undefined, upstream: { commit: second } })
+  expect(desk.status()).toMatchObject({ problem: undefined, upstream: { commit: second } })
 })
 
 test('what is held, and what can be rolled back to within the retention, is never collected', async () => {

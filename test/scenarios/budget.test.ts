@@ -78,7 +78,7 @@ test('of two sources that are pulled at once and have no room together, the late
   const again = await pullNow(hub.daemon)
   const waits = [...first].find(([, { kind }]) => kind === 'waiting')?.[0] ?? idOf('none')
   const held = first.get(waits)
-  const during = [hub.source(waits).condition?.code, hub.daemon.registry.catalog.listed.length]
+  const during = [hub.source(waits).problem?.code, hub.daemon.registry.catalog.listed.length]
   await hub.daemon.parts.decisions.decide(
     waits,
     'approve',

@@ -44,7 +44,7 @@ test('what a gate refuses is not served, and what was served is served on', asyn
 
   expect(first.kind).toBe('updated')
   expect(refused).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
-  expect(desk.status().condition?.message).toContain('the gate refuses it: bad is not wanted')
+  expect(desk.status().problem?.message).toContain('the gate refuses it: bad is not wanted')
   expect(desk.names()).toEqual(['good'])
 })
 

@@ -22,10 +22,10 @@ test('while its hub is down a machine serves what it has and says so, and each c
     const down = follower.source('hub')
     server.door = undefined
     const before = server.of('skills/list').length
-    while (follower.source('hub').condition !== undefined) await follower.pass(STEP_MS)
+    while (follower.source('hub').problem !== undefined) await follower.pass(STEP_MS)
     const up = follower.source('hub')
 
-    expect(down).toMatchObject({ condition: { code: 'source-unreachable' }, tally: { served: 1 } })
+    expect(down).toMatchObject({ problem: { code: 'source-unreachable' }, tally: { served: 1 } })
     expect(follower.daemon.registry.catalog.listed).toHaveLength(1)
     // The look, and one more once it listens again: nobody told of what came between the two.
     expect(server.of('skills/list').length - before).toBeLessThanOrEqual(2)

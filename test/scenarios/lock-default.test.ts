@@ -130,7 +130,7 @@ test('a source whose url or ref is another than in the lock takes nothing, and s
   expect(synced.stdout).toContain('skillsyncd update team moves the lock')
   expect(json.sources[0]).toMatchObject({
     lock: { state: 'differs' },
-    condition: { code: 'lock-mismatch' },
+    problem: { code: 'lock-mismatch' },
     served: { commit: locked },
   })
   expect(ofMcp).toBe(FIRST)
@@ -224,7 +224,7 @@ test('a lock that cannot be read is an error: nothing newer is taken, and what i
   expect(json.lock.error).toContain('Cannot read the lock')
   expect(json.sources[0]).toMatchObject({
     lock: { state: 'unreadable' },
-    condition: { code: 'lock-mismatch' },
+    problem: { code: 'lock-mismatch' },
     served: { commit: locked },
   })
   expect(text).toContain('lock: cannot be read')

@@ -166,7 +166,7 @@ test.each([{ annotated: false }, { annotated: true }])(
     for (const id of [first, second, ...(annotated ? [firstTag, secondTag] : [])]) expect(message).toContain(id)
     expect(servedMeanwhile).toBe(first)
     expect(after).toMatchObject({ kind: 'updated', revision: { commit: second } })
-    expect(desk.status()).toMatchObject({ served: { commit: second }, condition: undefined, decision: {} })
+    expect(desk.status()).toMatchObject({ served: { commit: second }, problem: undefined, decision: {} })
   },
 )
 
@@ -215,7 +215,7 @@ test('a deleted ref leaves what was served in place and says so; when it comes b
   await desk.repository.deleteRef('refs/heads/stable')
 
   const gone = await desk.sync()
-  const during = { served: desk.served(), code: desk.status().condition?.code, names: desk.names() }
+  const during = { served: desk.served(), code: desk.status().problem?.code, names: desk.names() }
   await desk.repository.setRef('refs/heads/stable', first)
   const second = await desk.repository.commit(skills('two'), { branch: 'stable' })
   const back = await desk.sync()
@@ -223,7 +223,7 @@ test('a deleted ref leaves what was served in place and says so; when it comes b
   expect(gone).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
   expect(during).toEqual({ served: first, code: 'ref-not-found', names: ['one'] })
   expect(back).toMatchObject({ kind: 'updated', revision: { commit: second } })
-  expect(desk.status().condition).toBeUndefined()
+  expect(desk.status().problem).toBeUndefined()
 })
 
 test('a repository that is gone is told apart from one that wants a credential, and both serve on', async () => {
@@ -243,7 +243,7 @@ test('a repository that is gone is told apart from one that wants a credential, 
   expect(gone).toMatchObject({ kind: 'failed', error: { code: 'repository-not-found' } })
   expect(closed).toMatchObject({ kind: 'failed', error: { code: 'credentials-rejected' } })
   expect(back).toMatchObject({ kind: 'unchanged' })
-  expect([desk.served(), desk.names(), desk.status().condition]).toEqual([commit, ['one'], undefined])
+  expect([desk.served(), desk.names(), desk.status().problem]).toEqual([commit, ['one'], undefined])
 })
 
 test('a name that is a branch and a tag is ambiguous; in full it is the one that is meant', async () => {

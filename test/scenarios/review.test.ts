@@ -10,7 +10,7 @@ test('with update: review nothing is served before the first commit is approved,
 
   const held = await desk.sync()
   const during = [desk.served(), desk.names()]
-  const { condition, upstream } = desk.status()
+  const { problem, upstream } = desk.status()
   const [logged] = desk.logged('source-waiting')
   await desk.decide('approve', first)
   const approved = await desk.sync()
@@ -19,9 +19,9 @@ test('with update: review nothing is served before the first commit is approved,
   expect(during).toEqual([undefined, []])
   expect(upstream?.commit).toBe(first)
   const mend = `Review it with skillsyncd diff served upstream --only team, then skillsyncd approve team ${first} or skillsyncd reject team ${first}`
-  expect([condition?.fix, logged?.['fix']]).toEqual([mend, mend])
+  expect([problem?.fix, logged?.['fix']]).toEqual([mend, mend])
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: first } })
-  expect(desk.status()).toMatchObject({ condition: undefined, decision: {} })
+  expect(desk.status()).toMatchObject({ problem: undefined, decision: {} })
 })
 
 test('with update: review each move waits until it is approved', async () => {
@@ -80,12 +80,12 @@ test.each([true, false])('what was approved is served although the branch moved 
   const third = await desk.repository.commit(skills('three'))
 
   const taken = await desk.sync()
-  const { served, upstream, condition } = desk.status()
+  const { served, upstream, problem } = desk.status()
   const next = await desk.sync()
 
   expect(taken).toMatchObject({ kind: 'updated', revision: { ref: 'refs/heads/main', commit: second } })
   expect([served?.commit, upstream?.commit]).toEqual([second, third])
-  expect(condition).toMatchObject({
+  expect(problem).toMatchObject({
     code: 'awaiting-approval',
     message: expect.stringContaining(`from ${second} to ${third}`),
   })

@@ -118,7 +118,7 @@ test('ten sources of one repository that is down are one request a poll, too', a
   expect(asked).toBeGreaterThan(18)
   expect(asked).toBeLessThan(90)
   for (let index = 0; index < 10; index += 1) {
-    expect(hub.source(`s-${index}`).condition?.code).toBe('source-unreachable')
+    expect(hub.source(`s-${index}`).problem?.code).toBe('source-unreachable')
   }
 })
 
@@ -266,7 +266,7 @@ test('a token that is refused is tried no more often than the schedule says, and
   await hub.pass(2 * HOUR)
   const asked = world.git.requests.length - before
   const served = hub.daemon.registry.catalog.listed.length
-  const { condition } = hub.source('team')
+  const { problem } = hub.source('team')
   await writeFile(file, 'second-token')
   await hub.pass(5 * MINUTE)
 
@@ -274,8 +274,8 @@ test('a token that is refused is tried no more often than the schedule says, and
   expect(asked).toBeLessThanOrEqual(27)
   expect(asked).toBeGreaterThanOrEqual(24)
   expect(served).toBe(1)
-  expect(condition?.code).toBe('credentials-rejected')
-  expect(hub.source('team').condition).toBeUndefined()
+  expect(problem?.code).toBe('credentials-rejected')
+  expect(hub.source('team').problem).toBeUndefined()
 })
 
 test('a machine that slept for a night polls once when it wakes, whatever it missed', async () => {

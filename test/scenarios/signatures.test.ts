@@ -84,7 +84,7 @@ test('what nobody signed leaves service when signatures are demanded, at the sta
 
   expect([before, after]).toEqual([['one'], []])
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
-  expect(desk.status().condition).toMatchObject({
+  expect(desk.status().problem).toMatchObject({
     code: 'revision-unverified',
     message: expect.stringContaining('not signed'),
   })
@@ -234,7 +234,7 @@ test('a commit dated before the end of its key that comes after the grace is not
     { kind: 'failed', error: { code: 'revision-unverified' } },
   ])
   expect([desk.served(), desk.names()]).toEqual([commit, ['one']])
-  expect(desk.status().condition?.message).toBe(
+  expect(desk.status().problem?.message).toBe(
     `Cannot take commit ${late} of "team": the commit is signed by the key ${key.fingerprint}, which expired on 2025-06-16T00:00:00Z, and comes for the first time more than 7d (signed.grace) after that; if you know it, extend the key until the object is accepted`,
   )
 })
@@ -310,7 +310,7 @@ test('a tag that is signed anew for a known commit comes for the first time', as
 
   expect(before).toBe(commit)
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'revision-unverified' } })
-  expect(desk.status().condition?.message).toContain('the tag is signed by the key')
+  expect(desk.status().problem?.message).toContain('the tag is signed by the key')
 })
 
 test('what a lock names is taken on a new machine after the grace of its key, and nothing else is', async () => {

@@ -145,12 +145,12 @@ test('decisions that nobody can read stop every move, and what may be disabled i
 
   const outcome = await desk.sync()
   const without = desk.names()
-  const { condition } = desk.status()
+  const { problem } = desk.status()
   await writeFile(file, sound)
   const mended = await desk.sync()
 
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
-  expect(condition?.message).toContain('decisions.json')
+  expect(problem?.message).toContain('decisions.json')
   expect(without).toEqual([])
   expect(mended).toMatchObject({ kind: 'updated', revision: { commit } })
   expect(desk.names()).toEqual(['three', 'two'])

@@ -37,16 +37,16 @@ export class OperatorDecisions {
   waiting(id: SourceId, verb: 'approve' | 'reject'): CandidateRevision {
     const { config, store, report } = this.#parts
     const revision = expectWaiting(this.#situation(id), store.decisions.of(id).hold, verb)
-    const { condition } = report.recordOf(configuredIn(config, id).source)
-    if (condition === undefined) throw new TypeError('What waits does so under a condition')
-    return { revision, ...condition }
+    const { problem } = report.recordOf(configuredIn(config, id).source)
+    if (problem === undefined) throw new TypeError('What waits has a problem')
+    return { revision, ...problem }
   }
 
   /** The revision of a source that an operator has to approve or reject; `undefined` if there is none. */
   undecided(id: SourceId): Revision | undefined {
     const { config, store, report } = this.#parts
-    const { condition, revision } = report.recordOf(configuredIn(config, id).source)
-    if (condition === undefined || !isAwaitingDecision(condition.code)) return undefined
+    const { problem, revision } = report.recordOf(configuredIn(config, id).source)
+    if (problem === undefined || !isAwaitingDecision(problem.code)) return undefined
     return store.decisions.knownOf(id).hold === undefined ? revision : undefined
   }
 
@@ -106,8 +106,8 @@ export class OperatorDecisions {
   /** The facts that a decision about a source depends on, except those that the operator names. */
   #situation(id: SourceId): Omit<Situation, keyof DecisionDetails | 'decider'> {
     const { config, report, served } = this.#parts
-    const { condition, revision } = report.recordOf(configuredIn(config, id).source)
-    const waiting = isWaiting(condition?.code) ? revision : undefined
+    const { problem, revision } = report.recordOf(configuredIn(config, id).source)
+    const waiting = isWaiting(problem?.code) ? revision : undefined
     return {
       source: id,
       served: served.currentOf(id)?.snapshot.revision,

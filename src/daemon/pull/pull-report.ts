@@ -93,7 +93,7 @@ export class PullReport {
     const record = { ...recordAfter(outcome, previous, now), url: source.url, movedTo }
     this.#last.set(source.id, record)
     // The record is only history: an unchanged poll mostly writes nothing, and a full disk must not stop the next poll.
-    const isWell = previous.condition === undefined && record.condition === undefined
+    const isWell = previous.problem === undefined && record.problem === undefined
     const isNews = isElsewhere(previous.revision, record.revision) || previous.movedTo !== movedTo
     if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return true
     return this.#remember(source.id, record)
@@ -204,16 +204,16 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
   const looked = { ...previous, lastAttempt: now }
   switch (outcome.kind) {
     case 'failed':
-      return { ...looked, condition: conditionOf(plainProblemOf(outcome.error)) }
+      return { ...looked, problem: problemOf(plainProblemOf(outcome.error)) }
     case 'waiting':
-      if (outcome.revision === undefined) return { ...previous, condition: conditionOf(outcome.reason) }
-      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
+      if (outcome.revision === undefined) return { ...previous, problem: problemOf(outcome.reason) }
+      return { ...looked, lastSuccess: now, problem: problemOf(outcome.reason), revision: outcome.revision }
     case 'unchanged':
-      if (outcome.revision === undefined) return { ...previous, condition: undefined }
+      if (outcome.revision === undefined) return { ...previous, problem: undefined }
       return {
         ...looked,
         lastSuccess: now,
-        condition: conditionOf(outcome.drift?.error),
+        problem: problemOf(outcome.drift?.error),
         revision: outcome.revision,
         ...(outcome.followed !== undefined && { followed: outcome.followed }),
       }
@@ -224,7 +224,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
       return {
         ...looked,
         lastSuccess: isAnswer ? now : previous.lastSuccess,
-        condition: conditionOf(outcome.drift?.error),
+        problem: problemOf(outcome.drift?.error),
         revision,
         // A bare commit id is that of a hold or a rollback: no ref led there.
         ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
@@ -235,7 +235,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
   }
 }
 
-function conditionOf(error: HoldReason | undefined): SourceRecord['condition'] {
+function problemOf(error: HoldReason | undefined): SourceRecord['problem'] {
   return error && plainProblemOf(error)
 }
 

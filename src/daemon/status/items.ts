@@ -12,7 +12,7 @@ import { printableLine } from '../runtime/log/log-line.ts'
 import { lockOriginText } from './lock-text.ts'
 import { unreadyText } from './readiness.ts'
 import { isKept } from './source-facts.ts'
-import type { Condition, HttpStatus, SourceStatus, Status } from './status.ts'
+import type { SourceProblem, HttpStatus, SourceStatus, Status } from './status.ts'
 
 /** The items of a status. Those of features come from their `items`. */
 export type ItemsOf = (status: Status, now: Date) => readonly Item[]
@@ -73,13 +73,13 @@ function writerItems({ readOnly, state }: Status): readonly Item[] {
 
 function lockItems({ lock }: Status, now: Date): readonly Item[] {
   if (lock === undefined) return []
-  const condition = lock.from?.condition
-  if (lock.from !== undefined && condition !== undefined) {
-    const { code, since } = condition
+  const problem = lock.from?.problem
+  if (lock.from !== undefined && problem !== undefined) {
+    const { code, since } = problem
     const of = { kind: 'lock', id: lockOriginText(lock.from), state: 'not-taken', since } as const
     const { url } = lock.from
     const place = url.startsWith('file:') ? { place: fileURLToPath(url) } : {}
-    return [{ ...of, ...place, urgency: failureUrgency(code, since, now), problems: [problemOf(condition)] }]
+    return [{ ...of, ...place, urgency: failureUrgency(code, since, now), problems: [problemOf(problem)] }]
   }
   if (lock.error === undefined) return []
   const fix = 'Resolve what the message names, or restore the file from its repository'
@@ -120,9 +120,9 @@ function tokenItem({ name, expires }: ExpiringToken, now: Date): Item {
 
 /** The item of a source, with those of its skills. */
 export function sourceItem(source: SourceStatus, now: Date): Extract<Item, { readonly kind: 'source' }> {
-  const { id, movedTo, condition } = source
+  const { id, movedTo, problem } = source
   const problems = [
-    ...(condition === undefined ? [] : [problemOf(condition)]),
+    ...(problem === undefined ? [] : [problemOf(problem)]),
     ...(movedTo === undefined ? [] : [movedProblem(movedTo)]),
   ]
   const [state, urgency] = [stateOf(source), urgencyOf(source, now)]
@@ -140,18 +140,18 @@ function movedProblem(movedTo: string): ItemProblem {
 }
 
 function stateOf(source: SourceStatus): SourceState {
-  const { condition, decision, served, lastAttempt, lookingSince } = source
-  if (condition !== undefined && isAwaitingDecision(condition.code)) return 'waiting'
-  if (condition !== undefined && !isByChoice(condition.code)) return 'failing'
-  if (condition !== undefined || isKept(decision)) return 'held'
+  const { problem, decision, served, lastAttempt, lookingSince } = source
+  if (problem !== undefined && isAwaitingDecision(problem.code)) return 'waiting'
+  if (problem !== undefined && !isByChoice(problem.code)) return 'failing'
+  if (problem !== undefined || isKept(decision)) return 'held'
   if (served !== undefined) return 'served'
   return lastAttempt === undefined || lookingSince !== undefined ? 'empty' : 'failing'
 }
 
 /** The most urgent of what is to be said of the source. A skill that waits or mismatches stays so until a person acts. */
 function urgencyOf(source: SourceStatus, now: Date): Urgency {
-  const { condition, decision, lastSuccess, movedTo, tally, mismatched } = source
-  const code = condition?.code
+  const { problem, decision, lastSuccess, movedTo, tally, mismatched } = source
+  const code = problem?.code
   if (movedTo !== undefined || tally.waiting > 0 || mismatched > 0) return 'person'
   if (code !== undefined && !isByChoice(code)) return failureUrgency(code, lastSuccess, now)
   if (stateOf(source) === 'failing') return 'retried'
@@ -183,7 +183,7 @@ function skillItem(
   return { kind: 'skill', id: place, source, state, urgency, problems }
 }
 
-/** The condition as a problem; the credential that it concerns stands in the fix. */
-function problemOf({ code, message, fix, credential }: Condition): ItemProblem {
+/** The problem of a source; the credential that it concerns stands in the fix. */
+function problemOf({ code, message, fix, credential }: SourceProblem): ItemProblem {
   return { code, message, fix: credential === undefined ? fix : `${fix}: ${credential}` }
 }

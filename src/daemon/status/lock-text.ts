@@ -1,6 +1,6 @@
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { mendOf } from '../../sync/model/sync-error.ts'
-import type { FollowedLock, LockProblem } from '../../sync/store/followed-lock.ts'
+import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import type { Config, LockOrigin } from '../config/config.ts'
 import type { LockStanding } from '../pull/trust/lock-rules.ts'
 import type { LockOriginStatus } from './status.ts'
@@ -51,7 +51,7 @@ export function lockOriginStatusOf(origin: LockOrigin, { taken, problem }: Follo
     ...(typeof source.ref === 'string' && { ref: source.ref }),
     path: origin.path,
     ...(taken && { commit: taken.commit, at: taken.at }),
-    ...(problem && { condition: conditionOf(problem) }),
+    ...(problem && { problem: { ...problem, fix: problem.fix ?? OWN_MENDS[problem.code] ?? mendOf(problem) } }),
   }
 }
 
@@ -59,10 +59,6 @@ export function lockOriginStatusOf(origin: LockOrigin, { taken, problem }: Follo
 export function lockOriginText({ url, ref, path, commit }: LockOriginStatus): string {
   const at = commit === undefined ? 'no commit was taken yet' : `at ${commit}`
   return `${path} of ${ref === undefined ? '' : `${ref} of `}${url}, ${at}`
-}
-
-function conditionOf(problem: LockProblem): NonNullable<LockOriginStatus['condition']> {
-  return { ...problem, fix: problem.fix ?? OWN_MENDS[problem.code] ?? mendOf(problem) }
 }
 
 /** No command changes this lock: its repository does. */

@@ -14,15 +14,13 @@ export interface PublicationStatus {
   /** The time of the last push by this process. */
   readonly pushedAt?: string
   /** The reason why the branch is not current, with the remedy; absent if the last attempt did not fail. */
-  readonly condition?: PublicationCondition
+  readonly problem?: PublicationProblem
   /** The time of the next attempt after a failure. */
   readonly nextAttempt?: string
 }
 
-export interface PublicationCondition {
-  readonly code: SyncErrorCode
-  /** May quote the server: printable text. */
-  readonly message: string
+/** The message may quote the server: it is printable text. */
+export interface PublicationProblem extends Problem {
   readonly fix: string
   /** The time of the first of the failures since the last success. */
   readonly since: string
@@ -40,7 +38,7 @@ export interface ChannelStatus {
   /** The number of entries of its log, once this process has written it. */
   readonly entries?: number
   /** The reason why it is not current, with the remedy; absent if the last attempt did not fail. */
-  readonly condition?: PublicationCondition
+  readonly problem?: PublicationProblem
 }
 
 /** The end of one requested publication, in the shape of `publish --json`. */
@@ -55,7 +53,7 @@ export type PublicationEnd = Pick<PublicationStatus, 'url' | 'branch' | 'pack'> 
         /** The tree that is served. */
         readonly tree: string
       }
-    | { readonly kind: 'failed'; readonly problem: Omit<PublicationCondition, 'since'> }
+    | { readonly kind: 'failed'; readonly problem: Omit<PublicationProblem, 'since'> }
   )
 
 /** The keys that name a publication. */
@@ -94,12 +92,12 @@ const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {
 
 /** The state of a publication or a channel as an item, without its name. */
 export function publishedItem(
-  { isCurrent, condition }: Pick<PublicationStatus, 'isCurrent' | 'condition'>,
+  { isCurrent, problem }: Pick<PublicationStatus, 'isCurrent' | 'problem'>,
   now: Date,
 ): Pick<PublishedItem, 'state' | 'urgency' | 'since' | 'problems' | 'isPrivate'> {
-  if (condition === undefined)
+  if (problem === undefined)
     return { isPrivate: true, state: isCurrent ? 'current' : 'under-way', urgency: 'well', problems: [] }
-  const { code, message, fix, since } = condition
+  const { code, message, fix, since } = problem
   const urgency = failureUrgency(code, since, now)
   return { isPrivate: true, state: 'failing', urgency, since, problems: [{ code, message, fix }] }
 }

@@ -1,4 +1,3 @@
-import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import { VERSION } from '../../serve/version.ts'
 import { catalogBudget } from '../../sync/catalog/budget/catalog-budget.ts'
@@ -18,7 +17,7 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { isAwaitingDecision, isByChoice, mendOf, SyncError } from '../../sync/model/sync-error.ts'
-import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import type { Problem, SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { findingProblem } from '../../sync/model/verdict/skill-problems.ts'
 import { decidedIn, tallyOf, UNDECIDED_SKILLS } from '../../sync/model/verdict/skill-states.ts'
 import type { DecidedSkills, SkillDecisions } from '../../sync/model/verdict/skill-states.ts'
@@ -94,7 +93,7 @@ export interface Status {
    */
   readonly elsewhere?: WriterElsewhere
   /** The reason why that process does not write the state folder, with a remedy; absent if it writes. */
-  readonly readOnly?: Condition
+  readonly readOnly?: SourceProblem
   /** The processes of the hub, if it has several. */
   readonly replicas?: ReplicasStatus
   /** The HTTP state of that process, if it has an HTTP server. */
@@ -209,7 +208,7 @@ export interface LockOriginStatus {
   readonly commit?: string
   readonly at?: string
   /** The reason why a newer commit is not in force. */
-  readonly condition?: Condition & { readonly since: string }
+  readonly problem?: SourceProblem & { readonly since: string }
 }
 
 export interface HttpStatus {
@@ -274,7 +273,7 @@ export interface SourceStatus {
   readonly nextPoll: string | undefined
   /** The start of the pull that is under way. */
   readonly lookingSince: string | undefined
-  readonly condition: Condition | undefined
+  readonly problem: SourceProblem | undefined
   readonly tally: Tally
   /** The number of its skills that have the contract block although the source does not use the contract. */
   readonly unservedContracts: number
@@ -306,10 +305,8 @@ export interface ServedCommit {
 }
 
 /** The problem that a source has now. */
-export interface Condition extends Diagnostic<SyncErrorCode> {
+export interface SourceProblem extends Problem {
   readonly fix: string
-  /** The key, file, entry or folder that the fix concerns. */
-  readonly place?: string | undefined
   /** With `credentials-rejected`: the origin of the secret. Never the secret itself. */
   readonly credential?: string
 }
@@ -318,7 +315,7 @@ export interface Condition extends Diagnostic<SyncErrorCode> {
 export interface FollowedHub {
   readonly url: string
   /** The reason why its channel could not be read. */
-  readonly condition?: Condition
+  readonly problem?: SourceProblem
 }
 
 /** The data from which a status is made. */
@@ -402,7 +399,7 @@ function lockStatusOf(file: string, { lock, config, decisions, followedLock }: S
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
-  const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
+  const { movedTo, revision, lastAttempt, lastSuccess, problem } = input.recordOf(source)
   const decided = snapshot === undefined ? UNDECIDED_SKILLS : decidedIn(snapshot, source, input)
   const decision = input.decisions.get(source.id) ?? UNDECIDED
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
@@ -432,10 +429,10 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     // A poll of a source that is held with --no-poll asks no host.
     nextPoll: decision.hold?.noPoll === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
-    condition:
-      condition === undefined || isPointless(condition.code, decision)
+    problem:
+      problem === undefined || isPointless(problem.code, decision)
         ? undefined
-        : conditionOf(condition, revision, configured),
+        : problemOf(problem, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], decided),
     unservedContracts: snapshot?.skills.filter((skill) => isContractUnserved(source, skill)).length ?? 0,
     ...(input.leavesFindings === true
@@ -462,15 +459,14 @@ function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): Serv
 }
 
 /** `seen`: the upstream revision at its last answer. */
-function conditionOf(
-  condition: NonNullable<SourceRecord['condition']>,
+function problemOf(
+  problem: NonNullable<SourceRecord['problem']>,
   seen: Revision | undefined,
   configured: ConfiguredSource,
-): Condition {
-  const credential = condition.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
-  const { id: source } = configured.source
-  const fix = mendOf(condition, { source, ...(seen && identityOf(seen)) })
-  return { ...condition, fix, ...(credential !== undefined && { credential }) }
+): SourceProblem {
+  const credential = problem.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
+  const fix = mendOf(problem, { source: configured.source.id, ...(seen && identityOf(seen)) })
+  return { ...problem, fix, ...(credential !== undefined && { credential }) }
 }
 
 /**

@@ -10,9 +10,9 @@ import type { Config } from '../config/config.ts'
 export async function lackingIn(catalog: Catalog, { sources }: Config, store: Store): Promise<UnservedSources> {
   const lacking = withoutAny(catalog, sources)
   const named = lacking.slice(0, MOST_NAMED).map(async ({ source }): Promise<LackingSource> => {
-    const { condition } = recordAt(await store.records.read(source.id), source)
+    const { problem } = recordAt(await store.records.read(source.id), source)
     const isUnpolled = store.decisions.of(source.id).hold?.noPoll === true
-    return { source: source.id, why: condition?.code ?? (isUnpolled ? 'held' : 'first-pull') }
+    return { source: source.id, why: problem?.code ?? (isUnpolled ? 'held' : 'first-pull') }
   })
   return { count: lacking.length, named: await Promise.all(named) }
 }

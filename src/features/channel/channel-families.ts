@@ -32,12 +32,12 @@ export function channelFamilies(channels: readonly ChannelFigures[]): Family[] {
       samples: each(({ status }) => Number(status.isCurrent)),
     },
     {
-      name: 'skillsyncd_channel_condition',
+      name: 'skillsyncd_channel_problem',
       kind: 'gauge',
       help: '1 for the code of the failure of the last attempt; absent without one.',
       samples: channels.flatMap((figures) => {
-        const { condition } = figures.status
-        return condition === undefined ? [] : [{ labels: { ...labelsOf(figures), code: condition.code }, value: 1 }]
+        const { problem } = figures.status
+        return problem === undefined ? [] : [{ labels: { ...labelsOf(figures), code: problem.code }, value: 1 }]
       }),
     },
     {

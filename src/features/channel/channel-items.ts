@@ -26,10 +26,10 @@ function channelPlace(status: ChannelStatus): string {
   return status.to === undefined ? `${part}at ${channelAddressOf(name)}` : `${part}in ${status.to}`
 }
 
-function hubItem({ url, condition }: FollowedHub, now: Date): Item {
+function hubItem({ url, problem }: FollowedHub, now: Date): Item {
   const of = { kind: 'hub', id: url, isPrivate: true } as const
-  if (condition === undefined) return { ...of, state: 'unread', urgency: 'well', problems: [] }
-  const { code, message, fix } = condition
+  if (problem === undefined) return { ...of, state: 'unread', urgency: 'well', problems: [] }
+  const { code, message, fix } = problem
   const problems = [{ code, message, fix }]
   return { ...of, state: 'failing', urgency: failureUrgency(code, undefined, now), problems }
 }
@@ -38,10 +38,10 @@ function hubItem({ url, condition }: FollowedHub, now: Date): Item {
 export function channelLines({ channels = [], hub }: Pick<Status, 'channels' | 'hub'>): readonly string[] {
   return [
     ...channels.flatMap((channel) => {
-      const { entries, isCurrent, condition } = channel
+      const { entries, isCurrent, problem } = channel
       const at = entries === undefined ? '' : ` at entry ${entries}`
       const place = printableLine(`channel ${channelPlace(channel)}`)
-      return condition === undefined ? [`${place}: ${isCurrent ? 'up to date' : 'under way'}${at}`] : []
+      return problem === undefined ? [`${place}: ${isCurrent ? 'up to date' : 'under way'}${at}`] : []
     }),
     ...(hub === undefined ? [] : [printableLine(`follows ${hub.url}; no source of it is known yet`)]),
   ]

@@ -13,7 +13,7 @@ import type { KnownLock } from '../../daemon/pull/trust/known-lock.ts'
 import { mustFollowLock } from '../../daemon/pull/trust/lock-rules.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { backoffMs, Reaction } from '../../daemon/runtime/reaction.ts'
-import type { Condition, FollowedHub } from '../../daemon/status/status.ts'
+import type { SourceProblem, FollowedHub } from '../../daemon/status/status.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { offlineError, mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import { offeredCount } from '../../sync/pull/followed-ref.ts'
@@ -42,7 +42,7 @@ export class HubSources implements AsyncDisposable {
   readonly #looking: Reaction
   readonly #queue = new SerialQueue()
   #looks = 0
-  #condition: Condition | undefined
+  #problem: SourceProblem | undefined
   #onChange: (ids: ListedSources) => Promise<void> = async () => {}
 
   constructor(parts: HubSourcesParts) {
@@ -65,7 +65,7 @@ export class HubSources implements AsyncDisposable {
   get status(): FollowedHub | undefined {
     const { config } = this.#parts
     if (config.follow === undefined || config.sources.length > 0) return undefined
-    return { url: config.follow.source.url, ...(this.#condition && { condition: this.#condition }) }
+    return { url: config.follow.source.url, ...(this.#problem && { problem: this.#problem }) }
   }
 
   /** Looks for the first sources, as long as there are none; later the pulls of these do. */
@@ -121,11 +121,11 @@ export class HubSources implements AsyncDisposable {
       await this.#follow(config.follow, signal)
       // It is not awaited: it ends this.
       void this.check()
-      this.#condition = undefined
+      this.#problem = undefined
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       const problem = cleanProblem(error, redactor)
-      this.#condition = { ...problem, fix: mendOf(problem) }
+      this.#problem = { ...problem, fix: mendOf(problem) }
       throw error
     }
   }

@@ -7,8 +7,8 @@ import type { Item } from '../../sync/model/item.ts'
 
 /** The lines of the status about the published branches that do not fail. */
 export function publicationLines({ publications = [] }: Pick<Status, 'publications'>): readonly string[] {
-  return publications.flatMap(({ url, branch, commit, isCurrent, condition }) => {
-    if (condition !== undefined) return []
+  return publications.flatMap(({ url, branch, commit, isCurrent, problem }) => {
+    if (problem !== undefined) return []
     const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
     return [printableLine(`publishes to ${url}, branch ${branch}: ${isCurrent ? 'up to date' : 'under way'}${at}`)]
   })

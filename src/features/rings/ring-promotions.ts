@@ -155,14 +155,9 @@ export class RingPromotions implements AsyncDisposable {
     const held = this.#holdOf(candidate)
     if (held !== undefined) return held
     const { config, report } = this.#parts
-    const { condition } = report.recordOf(configuredIn(config, source).source)
-    if (
-      condition !== undefined &&
-      (isAwaitingDecision(condition.code) ||
-        condition.code === 'content-refused' ||
-        condition.code === 'root-not-found')
-    )
-      return { source, ring, code: condition.code, message: condition.message }
+    const { problem } = report.recordOf(configuredIn(config, source).source)
+    if (problem !== undefined && (isAwaitingDecision(problem.code) || REFUSED.has(problem.code)))
+      return { source, ring, code: problem.code, message: problem.message }
     const disabled = this.#disabledIn(candidate)
     if (disabled === undefined) return this.#failuresIn(candidate)
     const message = `"${source}/${disabled.path}" is disabled, recalled or withheld by a scan`
@@ -202,6 +197,8 @@ function keyOf({ source, ring }: Pick<RingCandidate, 'source' | 'ring'>): string
 
 /** A clock of the wall that is set meanwhile is noticed after this time. */
 const LONGEST_MS = 600_000
+
+const REFUSED: ReadonlySet<string> = new Set(['content-refused', 'root-not-found'])
 
 /** A skill that fails more often with its new content. */
 interface FailingSkill {

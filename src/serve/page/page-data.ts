@@ -131,7 +131,7 @@ export interface SourceHealth {
   readonly lastSuccess: string | undefined
   readonly nextPoll: string | undefined
   readonly isLooking: boolean
-  readonly condition: (Diagnostic<SyncErrorCode> & { readonly fix: string }) | undefined
+  readonly problem: (Diagnostic<SyncErrorCode> & { readonly fix: string }) | undefined
   /** Decisions of people about the source. */
   readonly decisions: readonly string[]
   readonly tally: Tally

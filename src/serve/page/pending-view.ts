@@ -32,14 +32,14 @@ export async function pendingView(view: PageView, id: string): Promise<PageBody>
     place: 'sources',
     content: html`${crumbs}
       <h1>${title}</h1>
-      ${conditionNote(health, view)}
+      ${problemNote(health, view)}
       ${pending === undefined ? hiddenContent(id, waiting.id) : pendingContent(pending, health)}`,
   }
 }
 
-function conditionNote({ condition }: SourceHealth, view: PageView): Html {
-  if (condition === undefined) return EMPTY_HTML
-  return html`<p class="note"><strong>${condition.code}</strong> ${messageOf(condition.message, view)}</p>`
+function problemNote({ problem }: SourceHealth, view: PageView): Html {
+  if (problem === undefined) return EMPTY_HTML
+  return html`<p class="note"><strong>${problem.code}</strong> ${messageOf(problem.message, view)}</p>`
 }
 
 /** The page is public, but the operator has not published this revision. */

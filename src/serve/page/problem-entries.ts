@@ -97,7 +97,7 @@ const NO_PROBLEMS: ReadonlySet<ProblemAction> = new Set<ProblemAction>(['retried
  */
 function isListed(health: SourceHealth): boolean {
   const trouble = troubleOf(health)
-  return health.condition !== undefined || (trouble !== undefined && trouble !== 'attention')
+  return health.problem !== undefined || (trouble !== undefined && trouble !== 'attention')
 }
 
 /** Formats the numbers of problems, of what is tried again, of decisions and notes. */

@@ -117,17 +117,17 @@ function misfitItem({ code, message, fix, skills }: MisfitDiagnostic, view: Page
 /** Equal to the number of skills that the message names. */
 const MOST_LINKS = 12
 
-function sourceItem({ id, condition, served, pending }: SourceHealth, view: PageView): Html {
+function sourceItem({ id, problem, served, pending }: SourceHealth, view: PageView): Html {
   const { up } = view
   const [state, tone] = served === undefined ? ['not served', 'bad'] : ['previous revision served', 'warn']
   return html`<li>
     <h3><a href="${up}${sourceAddress(id)}">${id}</a> <span class="tag ${tone}">${state}</span></h3>
     ${
-      condition === undefined
+      problem === undefined
         ? html`<p>The hub has nothing of this source to serve.</p>
             <p class="quiet"><code>skillsyncd sync ${id}</code> fetches it and prints the reason if that fails</p>`
-        : html`<p><strong>${condition.code}</strong> ${messageOf(condition.message, view)}</p>
-            <p class="quiet">${messageOf(condition.fix, view)}</p>`
+        : html`<p><strong>${problem.code}</strong> ${messageOf(problem.message, view)}</p>
+            <p class="quiet">${messageOf(problem.fix, view)}</p>`
     }
     ${pending === undefined ? EMPTY_HTML : html`<p><a href="${up}${pendingAddress(id)}">Review the changes</a></p>`}
   </li>`

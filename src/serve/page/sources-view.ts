@@ -51,7 +51,7 @@ function ringsLink({ host, isAdmitted, up }: PageView): Html {
 }
 
 function rowOf(source: SourceHealth, view: Pick<PageView, 'host' | 'up'>): Html {
-  const { id, condition, decisions, lastSuccess, pending, served, tally } = source
+  const { id, problem, decisions, lastSuccess, pending, served, tally } = source
   const { text, tone } = stateOf(source)
   return html`<section aria-label="Source ${id}">
     <details id="source-${id}">
@@ -65,11 +65,11 @@ function rowOf(source: SourceHealth, view: Pick<PageView, 'host' | 'up'>): Html 
       ${detailsOf(source, view)}
     </details>
     ${
-      condition === undefined
+      problem === undefined
         ? EMPTY_HTML
         : html`<div class="note${troubleOf(source) === 'failing' ? ' bad' : ''}">
-            <p><strong>${condition.code}</strong> ${messageOf(condition.message, view)}</p>
-            <p>${messageOf(condition.fix, view)}</p>
+            <p><strong>${problem.code}</strong> ${messageOf(problem.message, view)}</p>
+            <p>${messageOf(problem.fix, view)}</p>
             ${pending === undefined ? EMPTY_HTML : html`<p><a href="${view.up}${pendingAddress(id)}">Review the changes</a></p>`}
           </div>`
     }
@@ -131,8 +131,8 @@ interface State {
 function stateOf(source: SourceHealth): State {
   const trouble = troubleOf(source)
   if (trouble !== undefined) return TROUBLES[trouble]
-  const { served, upstream, condition, decisions, lock, isFixed, isLooking } = source
-  if (condition !== undefined || decisions.length > 0) return { text: 'kept by an operator', tone: 'warn' }
+  const { served, upstream, problem, decisions, lock, isFixed, isLooking } = source
+  if (problem !== undefined || decisions.length > 0) return { text: 'kept by an operator', tone: 'warn' }
   if (served === undefined) return { text: isLooking ? 'first pull' : 'not pulled yet', tone: 'warn' }
   if (isFixed) return { text: 'fixed commit', tone: 'good' }
   if (upstream?.commit === served.commit && served.place === undefined) return { text: 'up to date', tone: 'good' }

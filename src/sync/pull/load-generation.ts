@@ -48,7 +48,7 @@ function withNothing(source: SourceId): LostSource {
 /** A check that succeeded may have found content that waits for its first approval. */
 function wasServed(record: SourceRecord | undefined): boolean {
   if (record?.followed !== undefined) return true
-  return record?.lastSuccess !== undefined && record.condition === undefined
+  return record?.lastSuccess !== undefined && record.problem === undefined
 }
 
 /**

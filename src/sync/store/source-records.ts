@@ -20,7 +20,7 @@ export interface SourceRecord {
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
   /** The current failure; `undefined` while all is well. */
-  readonly condition: Problem | undefined
+  readonly problem: Problem | undefined
   /** The revision at the last answer of the source, taken or not. */
   readonly revision: Revision | undefined
   /** The address that the host redirected to at the last check, if it differs. */
@@ -42,7 +42,7 @@ export function recordAt(record: SourceRecord | undefined, { url }: Pick<Source,
 const NEVER: SourceRecord = {
   lastAttempt: undefined,
   lastSuccess: undefined,
-  condition: undefined,
+  problem: undefined,
   revision: undefined,
 }
 
@@ -85,13 +85,13 @@ export function recordNameOf(id: SourceId): string {
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { url, movedTo, lastAttempt, lastSuccess, condition, revision, followed } = value
+  const { url, movedTo, lastAttempt, lastSuccess, revision, followed } = value
   if (!isAbsentOr(isText)(url) || !isAbsentOr(isText)(movedTo)) return undefined
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
-  const problem = problemIn(condition)
-  if ((condition !== undefined && problem === undefined) || !isAbsentOr(isRevision)(revision)) return undefined
+  const problem = problemIn(value['problem'])
+  if ((value['problem'] !== undefined && problem === undefined) || !isAbsentOr(isRevision)(revision)) return undefined
   const at = { url, ...(movedTo !== undefined && { movedTo }) }
-  return { ...at, lastAttempt, lastSuccess, condition: problem, revision, ...(isFollowed(followed) && { followed }) }
+  return { ...at, lastAttempt, lastSuccess, problem, revision, ...(isFollowed(followed) && { followed }) }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {

@@ -43,7 +43,7 @@ test('with the first daemon gone the second lists what it did and gives what it 
   await second.pull()
 
   expect(await second.listed()).toEqual(before)
-  expect(second.source('b').condition?.code).toBe('source-unreachable')
+  expect(second.source('b').problem?.code).toBe('source-unreachable')
   for (const [path, bytes] of kept) expect(await second.bytesOf(fileUri('pdf-processing', path)), path).toEqual(bytes)
   expect(await second.bytesOf(fileUri('pdf-processing', 'assets/logo.png'))).toBe(-32_603)
   expect(await second.bytesOf(fileUri('git-workflow', 'SKILL.md'))).toBe(-32_603)

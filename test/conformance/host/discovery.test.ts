@@ -95,10 +95,10 @@ test.each<readonly [string, string, Answerer]>([
       { config },
     )
 
-    const { condition, served } = mirror.source('au')
+    const { problem, served } = mirror.source('au')
     expect(await mirror.urisListed()).toEqual(['skill://good/refunds/SKILL.md'])
     expect(served).toBeUndefined()
-    expect(condition).toMatchObject({ code, message: expect.stringMatching(/^Cannot /) })
+    expect(problem).toMatchObject({ code, message: expect.stringMatching(/^Cannot /) })
   },
 )
 
@@ -130,7 +130,7 @@ test.each<readonly [string, (entry: any) => unknown]>([
     expect(await mirror.urisListed()).toEqual(names.map((name) => `skill://au/${name}/SKILL.md`))
     const code = what.endsWith(' frontmatter') ? 'frontmatter-invalid' : 'entry-refused'
     expect(problemsIn(mirror.source('au'))).toMatchObject([{ code }])
-    expect(mirror.source('au').condition).toBeUndefined()
+    expect(mirror.source('au').problem).toBeUndefined()
   },
 )
 
@@ -166,7 +166,7 @@ test('a modern server that offers another revision alone is reported, and not as
 
   await using mirror = await Mirror.start({ au: of(au) })
 
-  expect(mirror.source('au').condition).toMatchObject({
+  expect(mirror.source('au').problem).toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining('2027-01-01'),
   })
@@ -248,8 +248,8 @@ test('a server that never answers keeps no other waiting, and its status says wh
 
   expect(listed).toEqual(['skill://good/refunds/SKILL.md'])
   expect(String(bytes)).toBe(skill('refunds'))
-  expect([early.condition, early.lookingSince]).toEqual([undefined, expect.any(String)])
-  expect(mirror.source('slow').condition).toMatchObject({
+  expect([early.problem, early.lookingSince]).toEqual([undefined, expect.any(String)])
+  expect(mirror.source('slow').problem).toMatchObject({
     code: 'source-unreachable',
     message: expect.stringContaining('within 2000 ms'),
   })

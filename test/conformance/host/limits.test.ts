@@ -60,7 +60,7 @@ test.each([
 
     await mirror.pull()
 
-    expect(mirror.source('au').condition).toMatchObject({
+    expect(mirror.source('au').problem).toMatchObject({
       code: 'limit-exceeded',
       message: expect.stringContaining(`budgets.${key}`),
     })
@@ -80,7 +80,7 @@ test('a cursor that is repeated ends the listing at once', async () => {
 
   await using mirror = await Mirror.start({ au: of(au) })
 
-  expect(mirror.source('au').condition).toMatchObject({
+  expect(mirror.source('au').problem).toMatchObject({
     code: 'content-refused',
     message: expect.stringContaining('repeats a cursor'),
   })
@@ -99,7 +99,7 @@ test.each(['json', 'events', 'stdio'] as const)(
 
     await using mirror = await Mirror.start({ au: `mcp: ${place}, approval: none` })
 
-    expect(mirror.source('au').condition).toMatchObject({
+    expect(mirror.source('au').problem).toMatchObject({
       code: 'limit-exceeded',
       message: expect.stringContaining('an answer is over'),
     })

@@ -153,7 +153,7 @@ test('a file that is refused, broken or too large is not there, and the others a
 
   expect(tried(au)).toEqual(['a.md', 'b.md', 'c.md', 'd.md'])
   expect(await filesOf(mirror)).toEqual(['SKILL.md', 'd.md'])
-  expect(mirror.source('au').condition).toBeUndefined()
+  expect(mirror.source('au').problem).toBeUndefined()
 })
 
 test('of two files that a disk could not hold both, the one that is linked first is taken', async () => {
@@ -173,7 +173,7 @@ test('a server that is silent about files that it does not have costs one wait a
 
   expect(tried(au)).toEqual(['gone.md'])
   expect(await filesOf(mirror)).toEqual(['SKILL.md'])
-  expect(mirror.source('au').condition).toBeUndefined()
+  expect(mirror.source('au').problem).toBeUndefined()
   expect(mirror.findings('au')).toEqual(['no-answer-for-entry acme/refunds/gone.md', 'not-verifiable acme/refunds'])
 })
 
@@ -186,7 +186,7 @@ test('silence about a file that was there before leaves its skill as it was, wit
 
   await mirror.pull()
 
-  expect(mirror.source('au').condition).toBeUndefined()
+  expect(mirror.source('au').problem).toBeUndefined()
   expect(await filesOf(mirror)).toEqual(['SKILL.md', POLICY])
   expect(mirror.findings('au')).toEqual(['not-verifiable acme/refunds', 'no-answer-for-entry acme/refunds'])
 })

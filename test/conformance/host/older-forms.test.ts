@@ -126,7 +126,7 @@ test('the skills of a PHP server are mirrored over stdio, with all of their file
   expect(await mirror.urisListed()).toEqual(['skill://php/acme/billing/SKILL.md', 'skill://php/refunds/SKILL.md'])
   expect(String(await mirror.bytesOf('skill://php/refunds/policy.md'))).toBe('thirty days\n')
   expect(await mirror.bytesOf('skill://php/refunds/other.md')).toBe(-32_602)
-  expect(mirror.source('php')).toMatchObject({ form: 'index', condition: undefined })
+  expect(mirror.source('php')).toMatchObject({ form: 'index', problem: undefined })
   expect(problemsIn(mirror.source('php'))).toContainEqual(
     expect.objectContaining({ path: 'gone', message: expect.stringContaining('-32002') }),
   )
@@ -140,7 +140,7 @@ test('-32002 says that there is no index, and the next form is asked for', async
 
   await using mirror = await Mirror.start({ au: of(au) })
 
-  expect(mirror.source('au')).toMatchObject({ form: 'fastmcp', condition: undefined })
+  expect(mirror.source('au')).toMatchObject({ form: 'fastmcp', problem: undefined })
   expect(await mirror.urisListed()).toEqual([SERVED])
 })
 
@@ -200,7 +200,7 @@ test.each([
     au.skills.setResource('skill://index.json', text)
     await using mirror = await Mirror.start({ au: broken, good: of(good) })
     const first = await mirror.urisListed()
-    const condition = mirror.source('au').condition
+    const problem = mirror.source('au').problem
 
     au.skills.deleteResource('skill://index.json')
     await mirror.pull('au')
@@ -208,8 +208,8 @@ test.each([
     await mirror.pull('au')
 
     expect(first).toEqual(['skill://good/refunds/SKILL.md'])
-    expect(condition?.code).toBe(code)
-    expect(mirror.source('au').condition?.code).toBe(code)
+    expect(problem?.code).toBe(code)
+    expect(mirror.source('au').problem?.code).toBe(code)
     expect(await mirror.urisListed()).toEqual([SERVED, 'skill://good/refunds/SKILL.md'])
   },
 )
@@ -419,7 +419,7 @@ test('skills/list that fails where nothing else answers is a failure from the fi
 
   await using mirror = await Mirror.start({ au: of(au) })
 
-  expect(mirror.source('au').condition).toMatchObject({
+  expect(mirror.source('au').problem).toMatchObject({
     code: 'source-unreachable',
     message: expect.stringContaining('-32603'),
   })
@@ -499,7 +499,7 @@ test.each([
     await using mirror = await Mirror.start({ au: of(au) })
 
     expect(await mirror.urisListed()).toEqual([])
-    expect([mirror.source('au').condition?.code, ...mirror.findings('au')]).toEqual(told)
+    expect([mirror.source('au').problem?.code, ...mirror.findings('au')]).toEqual(told)
     expect(au.of('resources/directory/read').length).toBeLessThanOrEqual(11)
     expect(au.reads()).toEqual(['skill://index.json'])
   },
@@ -590,7 +590,7 @@ test('a server that declares nothing and has nothing is a source without skills'
 
   await using mirror = await Mirror.start({ au: of(au) })
 
-  expect(mirror.source('au')).toMatchObject({ form: 'none', condition: undefined, tally: { seen: 0 } })
+  expect(mirror.source('au')).toMatchObject({ form: 'none', problem: undefined, tally: { seen: 0 } })
 })
 
 test('what is kept of a skill that was read lies where no agent looks', async () => {

@@ -47,7 +47,7 @@ test.each(ERAS)(
       const [name = ''] = uri.split('/').slice(-2)
       expect(String(await third.bytesOf(uri)), uri).toBe(oddDocument(name, ODD_FRONTMATTERS[name]!))
     }
-    expect(second.source('b').condition).toBeUndefined()
+    expect(second.source('b').problem).toBeUndefined()
   },
 )
 
@@ -127,7 +127,7 @@ test.each<[string, () => unknown, string]>([
     expect(broken).toEqual(['skill://au/new/SKILL.md', SERVED_SOUND])
     expect([kept, await entriesOf(second.peer, LIST)]).toEqual([listed, listed])
     expect(String(await second.bytesOf(SERVED_ODD))).toBe(odd())
-    expect(second.source('au').condition).toBeUndefined()
+    expect(second.source('au').problem).toBeUndefined()
     expect(problemsIn(second.source('au'))).toContainEqual(
       expect.objectContaining({ code: 'listing-incomplete', path: '', message: expect.stringContaining(why) }),
     )

@@ -98,7 +98,7 @@ test('that a server refuses a subscription is no fault of the source, and the li
   au.notify(LIST_CHANGED)
   await mirror.logged('source-nudged')
 
-  expect(mirror.source('au').condition).toBeUndefined()
+  expect(mirror.source('au').problem).toBeUndefined()
   expect(mirror.log.filter(({ level }) => level !== 'debug' && level !== 'info')).toEqual([])
 })
 
@@ -215,7 +215,7 @@ test('a listing that is fresh is no reason to wait where the last look failed', 
   au.notify(LIST_CHANGED)
   await mirror.logged('pull-failed')
   au.on('skills/list')
-  while (mirror.source('au').condition !== undefined) await clock.advance(1_000)
+  while (mirror.source('au').problem !== undefined) await clock.advance(1_000)
 
   expect(au.of('skills/list').length).toBeGreaterThanOrEqual(3)
 })
@@ -245,19 +245,19 @@ test('a refresh that fails leaves the last good state and says so, and is tried 
   au.skills.set(URI, { 'SKILL.md': skill('refunds', 'new') })
   au.notify(LIST_CHANGED)
   await mirror.logged('pull-failed')
-  const failed = [await mirror.urisListed(), mirror.source('au').condition?.code]
+  const failed = [await mirror.urisListed(), mirror.source('au').problem?.code]
   // The schedule would wait for an hour.
   const left = () => Date.parse(mirror.source('au').nextPoll!) - clock.now().getTime()
   while (left() > 10_000) await turn()
   // The bound of the first delay is 10 s, and each is twice the one before: chance alone decides how soon a delay is above that.
   while (left() <= 10_000) await clock.advance(1_000)
-  const stale = [await mirror.urisListed(), mirror.source('au').condition?.code]
+  const stale = [await mirror.urisListed(), mirror.source('au').problem?.code]
   au.on('skills/list')
   while (String(await mirror.bytesOf(SERVED)) !== skill('refunds', 'new')) await clock.advance(1_000)
 
   expect(failed).toEqual([[SERVED], 'source-unreachable'])
   expect(stale).toEqual(failed)
-  expect(mirror.source('au').condition).toBeUndefined()
+  expect(mirror.source('au').problem).toBeUndefined()
 })
 
 test('what is told of another URI, logged, or told by a method that nobody knows has nothing fetched', async () => {

@@ -45,7 +45,7 @@ test.each<Case>([
     await using mirror = await Mirror.start({ au: of(au, transport) }, SOON)
 
     expect(await mirror.urisListed()).toEqual(['skill://au/a/SKILL.md', 'skill://au/c/SKILL.md'])
-    expect(mirror.source('au').condition).toBeUndefined()
+    expect(mirror.source('au').problem).toBeUndefined()
     const finding = problemsIn(mirror.source('au')).find(({ code }) => code === 'no-answer-for-entry')
     expect(finding).toMatchObject({ path: 'b', message: expect.stringContaining('"skill://b/SKILL.md"') })
     expect(finding?.message).toContain(why)

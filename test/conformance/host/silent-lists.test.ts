@@ -83,11 +83,11 @@ test.each(CASES)(
 
     await mirror.pull()
 
-    const { condition } = mirror.source('au')
+    const { problem } = mirror.source('au')
     expect(before).toEqual(['skill://au/a/SKILL.md', 'skill://au/b/SKILL.md', 'skill://good/a/SKILL.md'])
     expect(await mirror.urisListed()).toEqual([...before, 'skill://good/new/SKILL.md'])
-    expect(condition).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining(`"${method}"`) })
-    expect(condition?.message).toMatch(/within [36]000 ms$/)
+    expect(problem).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining(`"${method}"`) })
+    expect(problem?.message).toMatch(/within [36]000 ms$/)
   },
 )
 

@@ -91,7 +91,7 @@ test('without its server, after a restart, a skill has its origin still; what wa
   const got = await next.peer.call('tools/call', { name: 'get_skill', arguments: { id: 'refunds' } })
 
   expect(await next.urisListed()).toEqual([SERVED])
-  expect(next.source('au').condition?.code).toBe('source-unreachable')
+  expect(next.source('au').problem?.code).toBe('source-unreachable')
   expect(got.result.structuredContent.content).toContain(`source="mcp-server: au" uri="${URI}"`)
   expect(String(await next.bytesOf(SERVED))).toBe(skill('refunds'))
   expect(await next.bytesOf('skill://au/refunds/a.md')).toBe(-32_603)

@@ -63,8 +63,8 @@ test('of what is served instead of the newest commit, the newest is remembered a
 
   await desk.report.outcome(TEAM, { ...updated(), drift }, 1)
 
-  const condition = { code: 'mass-deletion', message: 'Cannot follow' }
-  expect(desk.record()).toMatchObject({ condition, revision: newest, followed: FOLLOWED })
+  const problem = { code: 'mass-deletion', message: 'Cannot follow' }
+  expect(desk.record()).toMatchObject({ problem, revision: newest, followed: FOLLOWED })
 })
 
 test('where it was followed to is remembered by the next poll, if a process was killed before it remembered it', async () => {
@@ -85,7 +85,7 @@ test('of a source that is elsewhere by now, nothing is remembered but what it wa
   const after = desk.report.recordOf(elsewhere)
 
   expect(before).toEqual({ followed: FOLLOWED })
-  expect(after).toMatchObject({ condition: { code: 'dns-failed' }, followed: FOLLOWED })
+  expect(after).toMatchObject({ problem: { code: 'dns-failed' }, followed: FOLLOWED })
   expect(after.revision).toBeUndefined()
   expect(after.lastSuccess).toBeUndefined()
   expect(desk.record()).toEqual({ followed: FOLLOWED })
@@ -129,7 +129,7 @@ test('a failure keeps the last success, and says what is wrong until the next on
   const during = desk.record()
   await desk.report.outcome(TEAM, unchanged(), 1)
 
-  expect(during).toMatchObject({ lastAttempt: LATER, lastSuccess: NOON, condition: { code: 'dns-failed' } })
+  expect(during).toMatchObject({ lastAttempt: LATER, lastSuccess: NOON, problem: { code: 'dns-failed' } })
   expect(desk.record()).toEqual({
     url: TEAM.url,
     lastAttempt: LATER,
@@ -243,7 +243,7 @@ test('what came out of the store alone is no answer of upstream, and says nothin
 
   await desk.report.outcome(TEAM, { ...unseen, isFromStore: true }, 1)
 
-  expect(desk.report.recordOf(TEAM)).toMatchObject({ lastSuccess: NOON, condition: undefined })
+  expect(desk.report.recordOf(TEAM)).toMatchObject({ lastSuccess: NOON, problem: undefined })
   expect(desk.report.recordOf(TEAM).revision).toBeUndefined()
 })
 

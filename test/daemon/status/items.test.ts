@@ -40,7 +40,7 @@ const SOURCE: SourceStatus = {
   lastSuccess: SINCE,
   nextPoll: undefined,
   lookingSince: undefined,
-  condition: undefined,
+  problem: undefined,
   tally: { seen: 0, links: 0, served: 0, partly: 0, waiting: 0, disabled: 0, withheld: 0 },
   verdicts: [],
   findings: [],
@@ -95,16 +95,16 @@ const scans = { scanner: 'words' }
 const CASES: readonly Case[] = [
   ['source', 'served', about({}), 'well'],
   ['source', 'served', about({ movedTo: 'https://new.example.com' }), 'person', 'source-moved'],
-  ['source', 'failing', about({ condition: failed('dns-failed') }), 'retried', 'dns-failed'],
-  ['source', 'failing', about({ condition: failed('ref-not-found') }), 'person', 'ref-not-found'],
-  ['source', 'waiting', about({ condition: failed('awaiting-approval') }), 'person', 'awaiting-approval'],
+  ['source', 'failing', about({ problem: failed('dns-failed') }), 'retried', 'dns-failed'],
+  ['source', 'failing', about({ problem: failed('ref-not-found') }), 'person', 'ref-not-found'],
+  ['source', 'waiting', about({ problem: failed('awaiting-approval') }), 'person', 'awaiting-approval'],
   ['source', 'held', about({ decision: { hold: { noPoll: true, at: SINCE } } }), 'chosen'],
-  ['source', 'failing', about({ condition: failed('dns-failed'), lastSuccess: LONG_AGO }), 'person', 'dns-failed'],
+  ['source', 'failing', about({ problem: failed('dns-failed'), lastSuccess: LONG_AGO }), 'person', 'dns-failed'],
   [
     'publication',
     'failing',
     {
-      publications: [{ ...published, isCurrent: false, condition: { ...failed('dns-failed'), since: LONG_AGO } }],
+      publications: [{ ...published, isCurrent: false, problem: { ...failed('dns-failed'), since: LONG_AGO } }],
     },
     'person',
     'dns-failed',
@@ -117,14 +117,14 @@ const CASES: readonly Case[] = [
   [
     'lock',
     'not-taken',
-    { lock: { ...lock, from: { url: 'https://x', path: 'l', condition: failed('history-rewritten') } } },
+    { lock: { ...lock, from: { url: 'https://x', path: 'l', problem: failed('history-rewritten') } } },
     'person',
     'history-rewritten',
   ],
   [
     'lock',
     'not-taken',
-    { lock: { ...lock, from: { url: 'https://x', path: 'l', condition: failed('dns-failed') } } },
+    { lock: { ...lock, from: { url: 'https://x', path: 'l', problem: failed('dns-failed') } } },
     'retried',
     'dns-failed',
   ],
@@ -137,14 +137,14 @@ const CASES: readonly Case[] = [
   [
     'publication',
     'failing',
-    { publications: [{ ...published, isCurrent: false, condition: failed('push-refused') }] },
+    { publications: [{ ...published, isCurrent: false, problem: failed('push-refused') }] },
     'person',
     'push-refused',
   ],
   [
     'publication',
     'failing',
-    { publications: [{ ...published, isCurrent: false, condition: failed('dns-failed') }] },
+    { publications: [{ ...published, isCurrent: false, problem: failed('dns-failed') }] },
     'retried',
     'dns-failed',
   ],
@@ -153,7 +153,7 @@ const CASES: readonly Case[] = [
   [
     'channel',
     'failing',
-    { channels: [{ to: '/media/usb', isCurrent: false, condition: failed('log-unsigned') }] },
+    { channels: [{ to: '/media/usb', isCurrent: false, problem: failed('log-unsigned') }] },
     'person',
     'log-unsigned',
   ],
@@ -161,7 +161,7 @@ const CASES: readonly Case[] = [
   [
     'hub',
     'failing',
-    { hub: { url: 'https://hub.example.com', condition: failed('credentials-rejected') } },
+    { hub: { url: 'https://hub.example.com', problem: failed('credentials-rejected') } },
     'person',
     'credentials-rejected',
   ],
@@ -297,13 +297,13 @@ function actionsFor(kind: Item['kind'], code: string | undefined, urgency: Case[
 }
 
 test('what is wrong with a skill of a source that cannot be reached needs a person all the same', () => {
-  const [item] = itemsOf({ ...WELL, ...about({ condition: failed('dns-failed'), movedTo: 'https://new' }) }, NOW)
+  const [item] = itemsOf({ ...WELL, ...about({ problem: failed('dns-failed'), movedTo: 'https://new' }) }, NOW)
 
   expect(item).toMatchObject({ state: 'failing', urgency: 'person' })
 })
 
 test('what a person chose is well for doctor, also where something else of the source needs a person', () => {
-  const [item] = itemsOf({ ...WELL, ...about({ condition: failed('held'), movedTo: 'https://new' }) }, NOW)
+  const [item] = itemsOf({ ...WELL, ...about({ problem: failed('held'), movedTo: 'https://new' }) }, NOW)
 
   expect(item && resultsOf(item).map(({ check, verdict }) => [check, verdict])).toEqual([
     ['held', 'ok'],
@@ -330,10 +330,10 @@ test('of many items of a kind, status has the first five and the number of the o
 
 test('readers of the page see no path of the machine', () => {
   const channels = [
-    { to: '/media/usb', isCurrent: false, condition: { ...failed('log-unsigned'), message: 'in "/media/usb"' } },
+    { to: '/media/usb', isCurrent: false, problem: { ...failed('log-unsigned'), message: 'in "/media/usb"' } },
   ]
-  const condition = { ...failed('push-refused'), message: "'/srv/plugins.git' refuses it" }
-  const publications = [{ ...published, url: 'file:///srv/plugins.git', isCurrent: false, condition }]
+  const problem = { ...failed('push-refused'), message: "'/srv/plugins.git' refuses it" }
+  const publications = [{ ...published, url: 'file:///srv/plugins.git', isCurrent: false, problem }]
   const scanning = { scanner: 'words', error: '"/opt/scan" is not installed' }
 
   const shown = itemsOf({ ...WELL, channels, publications, scans: scanning }, NOW).map((item) =>

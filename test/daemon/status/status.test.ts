@@ -52,7 +52,7 @@ test('before anything was pulled a source has neither a commit nor a time', () =
 
 test('a source says which commit is served, which one upstream was at, and when', () => {
   const revision = snapshotOf().revision
-  const record = { lastAttempt: NOON, lastSuccess: NOON, condition: undefined, revision }
+  const record = { lastAttempt: NOON, lastSuccess: NOON, problem: undefined, revision }
 
   const status = statusOf(input({ catalog: catalogOf(skill('served', [])), recordOf: () => record }))
 
@@ -78,16 +78,16 @@ test('what is served of a place where the source was before is told as that', ()
   expect(source?.upstream).toBeUndefined()
 })
 
-test('a condition comes with what a person can try', () => {
+test('a problem comes with what a person can try', () => {
   const error = new SyncError('tls-failed', 'Cannot reach "team": the certificate is expired')
-  const condition = { code: error.code, message: error.message }
-  const record = { lastAttempt: NOON, lastSuccess: undefined, condition, revision: undefined }
+  const problem = { code: error.code, message: error.message }
+  const record = { lastAttempt: NOON, lastSuccess: undefined, problem, revision: undefined }
 
   const [source] = statusOf(input({ recordOf: () => record })).sources
 
-  expect(source).toMatchObject({ lastAttempt: NOON, condition: { ...condition, fix: mendOf({ code: 'tls-failed' }) } })
+  expect(source).toMatchObject({ lastAttempt: NOON, problem: { ...problem, fix: mendOf({ code: 'tls-failed' }) } })
   expect(source?.upstream).toBeUndefined()
-  expect(isSyncErrorCode(source?.condition?.code ?? '')).toBe(true)
+  expect(isSyncErrorCode(source?.problem?.code ?? '')).toBe(true)
 })
 
 test.each([
@@ -96,12 +96,12 @@ test.each([
   ['dns-failed', { noPoll: true }, false],
   ['held', {}, true],
 ] as const)('a hold after the pull ends what waited, and what no host is asked for: %s, %o', (code, hold, isShown) => {
-  const record = { lastAttempt: NOON, lastSuccess: NOON, condition: { code, message: 'm' }, revision: undefined }
+  const record = { lastAttempt: NOON, lastSuccess: NOON, problem: { code, message: 'm' }, revision: undefined }
   const decisions = new Map([[sourceId('team'), { hold: { ...hold, at: NOON } }]])
 
   const [source] = statusOf(input({ recordOf: () => record, decisions })).sources
 
-  expect(source?.condition !== undefined).toBe(isShown)
+  expect(source?.problem !== undefined).toBe(isShown)
 })
 
 test('a link to nothing is called that where a skill of its name is served, and stands behind what is withheld', () => {

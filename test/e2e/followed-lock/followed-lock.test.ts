@@ -67,17 +67,17 @@ test('a lock that cannot be read, one that is gone, and an older one leave the l
   await site.follow([`accept: ${base}`])
   await home.command('sync')
 
-  const kept = { followed: 1, from: { commit: first, condition: { code: 'lock-mismatch' } } }
+  const kept = { followed: 1, from: { commit: first, problem: { code: 'lock-mismatch' } } }
   expect(ends).toMatchObject([
     [kept, true],
     [kept, true],
   ])
-  expect(rewritten).toMatchObject({ followed: 1, from: { commit: first, condition: { code: 'history-rewritten' } } })
-  expect(rewritten.from.condition?.fix).toContain('accept')
+  expect(rewritten).toMatchObject({ followed: 1, from: { commit: first, problem: { code: 'history-rewritten' } } })
+  expect(rewritten.from.problem?.fix).toContain('accept')
   expect(checked.status).toBe(3)
   const accepted = await lockOf(home)
   expect(accepted).toMatchObject({ followed: 1, from: { commit: base } })
-  expect(accepted.from).not.toHaveProperty('condition')
+  expect(accepted.from).not.toHaveProperty('problem')
 }, 120_000)
 
 test('before the first lock nothing is served, and afterwards a start without the host serves what was locked', async () => {
@@ -96,7 +96,7 @@ test('before the first lock nothing is served, and afterwards a start without th
   expect(before[0].stdout).not.toContain('alpha')
   expect(before[1].stdout).toContain('no commit was taken yet')
   expect((await home.command('list')).stdout).toContain('alpha')
-  expect(await lockOf(home)).toMatchObject({ followed: 1, from: { condition: { code: 'source-unreachable' } } })
+  expect(await lockOf(home)).toMatchObject({ followed: 1, from: { problem: { code: 'source-unreachable' } } })
   expect(await metricsAt(address)).toContain('skillsyncd_lock_current 0\n')
   expect(await (await fetch(new URL('/problems', address))).text()).toContain(
     'source-unreachable <span class="tag warn">lock</span>',
@@ -136,7 +136,7 @@ test('a merge that none of the signers signed is not followed, and the signed on
   await site.config.setRef('refs/heads/main', signed.trim())
   await home.command('sync')
 
-  expect(before[0]).toMatchObject({ from: { condition: { code: 'revision-unverified' } } })
+  expect(before[0]).toMatchObject({ from: { problem: { code: 'revision-unverified' } } })
   expect(before[1]).not.toContain('alpha')
   expect(await lockOf(home)).toMatchObject({ followed: 1, from: { commit: signed.trim() } })
   expect((await home.command('list')).stdout).toContain('alpha')

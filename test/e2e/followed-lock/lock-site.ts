@@ -97,7 +97,7 @@ const SECRET = 'secret-of-the-webhook'
 export async function lockOf(home: Home): Promise<{
   readonly followed: number
   readonly error?: string
-  readonly from: { readonly commit?: string; readonly condition?: { readonly code: string; readonly fix: string } }
+  readonly from: { readonly commit?: string; readonly problem?: { readonly code: string; readonly fix: string } }
 }> {
   return JSON.parse((await home.command('status', '--json')).stdout).lock
 }

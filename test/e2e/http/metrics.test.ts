@@ -56,7 +56,7 @@ test('/metrics says of sources, of the catalog and of serving what became of the
   expect(figures.value('skillsyncd_source_max_age_seconds', team)).toBe(7_200)
   expect(figures.value('skillsyncd_source_stale', team)).toBe(0)
   expect(figures.value('skillsyncd_source_stale', { source: 'gone' })).toBe(1)
-  expect(figures.value('skillsyncd_source_condition', { source: 'gone', code: 'ref-not-found' })).toBe(1)
+  expect(figures.value('skillsyncd_source_problem', { source: 'gone', code: 'ref-not-found' })).toBe(1)
   expect(figures.value('skillsyncd_source_pulls_total', { ...team, outcome: 'updated' })).toBe(2)
   expect(figures.value('skillsyncd_source_pulls_total', { source: 'gone', code: 'ref-not-found' })).toBe(1)
   expect(figures.value('skillsyncd_source_fetched_bytes_total', team)).toBe(

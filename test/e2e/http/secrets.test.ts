@@ -32,7 +32,7 @@ test.each(['env', 'file'] as const)(
   },
 )
 
-test('26, P7: a secret that the host rejects is a condition that names the credential, not its value', async () => {
+test('26, P7: a secret that the host rejects is a problem that names the credential, not its value', async () => {
   await using world = await World.create('env', WRONG)
   const daemon = world.home.start('start', '--log-level', 'debug')
   await daemon.line()
@@ -44,7 +44,7 @@ test('26, P7: a secret that the host rejects is a condition that names the crede
   const end = await daemon.stop()
 
   const credential = 'environment variable "SKILLS_SECRET"'
-  expect(JSON.parse(status.stdout).sources).toMatchObject([{ condition: { code: 'credentials-rejected', credential } }])
+  expect(JSON.parse(status.stdout).sources).toMatchObject([{ problem: { code: 'credentials-rejected', credential } }])
   expect(lines.stdout).toContain(credential)
   expect(sync.status).toBe(1)
   expect(JSON.parse(sync.stdout).sources).toMatchObject([
@@ -68,7 +68,7 @@ test('a secret file with a new secret is taken up without a restart', async () =
   expectNoSecret((await daemon.stop()).stderr, CANARY)
 })
 
-test('a secret that is not there is a condition that names where it was looked for', async () => {
+test('a secret that is not there is a problem that names where it was looked for', async () => {
   await using world = await World.create('env', '')
 
   const end = await world.home.run('sync', '--json')

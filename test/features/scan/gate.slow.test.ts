@@ -339,7 +339,7 @@ test('a commit that the gate refuses is not served, and the next step names the 
 
   await pullNow(hub.daemon)
 
-  expect(hub.source('team').condition).toMatchObject({
+  expect(hub.source('team').problem).toMatchObject({
     code: 'content-refused',
     message: expect.stringMatching(/^Cannot serve [0-9a-f]{40} of "team": the gate refuses it: /),
     fix: 'Have what the gate names corrected upstream, or change `gate`',

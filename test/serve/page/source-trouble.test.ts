@@ -29,7 +29,7 @@ function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
     lastSuccess: AT,
     nextPoll: undefined,
     isLooking: false,
-    condition: undefined,
+    problem: undefined,
     decisions: [],
     tally: { seen: 0, links: 0, served: 0, partly: 0, waiting: 0, disabled: 0, withheld: 0 },
     form: undefined,
@@ -45,15 +45,15 @@ const WAITS = {
   fix: 'skillsyncd approve',
 } as const
 const HELD = { code: 'held', message: 'It is held', fix: 'skillsyncd release' } as const
-const FAILS = { state: 'failing', urgency: 'retried', condition: FAILED } as const
+const FAILS = { state: 'failing', urgency: 'retried', problem: FAILED } as const
 const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
 
 const SOURCES = [
   health('well'),
   health('fails', { ...FAILS, urgency: 'person' }),
   health('again', FAILS),
-  health('waits', { state: 'waiting', urgency: 'person', condition: WAITS, pending: PENDING }),
-  health('held', { state: 'held', urgency: 'chosen', condition: HELD }),
+  health('waits', { state: 'waiting', urgency: 'person', problem: WAITS, pending: PENDING }),
+  health('held', { state: 'held', urgency: 'chosen', problem: HELD }),
   health('queued', NEW),
   health('pulls', { ...NEW, isLooking: true }),
   health('lost', { state: 'failing', urgency: 'retried', served: undefined }),

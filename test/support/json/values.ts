@@ -35,10 +35,9 @@ export const CommandError = named('Error', 'The command failed before it had a r
   place: text.optional(),
 })
 
-const Condition = named('Condition', 'A problem that lasts.', {
+const SourceProblem = named('SourceProblem', 'A problem that lasts.', {
   code,
   message: text,
-  severity: text.optional(),
   place: text.optional(),
   fix: text.optional(),
   credential: text.optional(),
@@ -350,7 +349,7 @@ export const LockOrigin = named('LockOrigin', 'The repository whose lock is foll
   path: text,
   commit: Commit.optional(),
   at: Time.optional(),
-  condition: Condition.optional(),
+  problem: SourceProblem.optional(),
 })
 
 const MASS = z.object({ skills: count, of: count, mostPercent: z.number() })
@@ -422,7 +421,7 @@ export const SourceStatus = named('SourceStatus', 'The state of a source.', {
   lastSuccess: Time.optional(),
   nextPoll: Time.optional(),
   lookingSince: Time.optional(),
-  condition: Condition.optional(),
+  problem: SourceProblem.optional(),
   tally: Tally,
   unservedContracts: count,
   verdicts: z.array(z.object({ path: text, ...VERDICT })),
@@ -526,7 +525,7 @@ export const Status = named('Status', 'The state of everything.', {
         isCurrent: z.boolean(),
         commit: Commit.optional(),
         pushedAt: Time.optional(),
-        condition: Condition.optional(),
+        problem: SourceProblem.optional(),
         nextAttempt: Time.optional(),
       }),
     )
@@ -538,15 +537,15 @@ export const Status = named('Status', 'The state of everything.', {
         ...PART,
         isCurrent: z.boolean(),
         entries: count.optional(),
-        condition: Condition.optional(),
+        problem: SourceProblem.optional(),
       }),
     )
     .optional(),
-  hub: z.object({ url: text, condition: Condition.optional() }).optional(),
+  hub: z.object({ url: text, problem: SourceProblem.optional() }).optional(),
   rings: z.array(z.object(RING)).optional(),
   daemon: z.object({ pid: count, startedAt: Time, locked: z.boolean(), offline: z.boolean() }).optional(),
   elsewhere: z.object({ pid: count, command: text, isAlive: z.boolean(), silent: text.optional() }).optional(),
-  readOnly: Condition.optional(),
+  readOnly: SourceProblem.optional(),
   replicas: z
     .object({
       id: text,

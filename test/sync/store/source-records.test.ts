@@ -13,7 +13,7 @@ const RECORD: SourceRecord = {
   url: 'https://git.example.com/skills.git',
   lastAttempt: '2026-01-02T03:04:05.006Z',
   lastSuccess: undefined,
-  condition: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait', fix: 'Wait', place: 'url' },
+  problem: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait', fix: 'Wait', place: 'url' },
   revision: snapshotOf().revision,
 }
 
@@ -36,7 +36,7 @@ test('a record is of the place that it names, and one that names none is of the 
   expect(recordAt({ ...RECORD, followed }, { url: 'https://git.example.com/moved.git' })).toMatchObject({
     followed,
     lastAttempt: undefined,
-    condition: undefined,
+    problem: undefined,
   })
 })
 
@@ -45,9 +45,9 @@ test('the last of many records stays', async () => {
   const { records } = await Store.open(folder.path)
   await records.write(TEAM, RECORD)
 
-  await records.write(TEAM, { ...RECORD, condition: undefined, lastSuccess: RECORD.lastAttempt })
+  await records.write(TEAM, { ...RECORD, problem: undefined, lastSuccess: RECORD.lastAttempt })
 
-  expect(await records.read(TEAM)).toMatchObject({ condition: undefined, lastSuccess: RECORD.lastAttempt })
+  expect(await records.read(TEAM)).toMatchObject({ problem: undefined, lastSuccess: RECORD.lastAttempt })
 })
 
 test.each([
@@ -55,7 +55,7 @@ test.each([
   ['is a list', '[]'],
   ['has an address that is none', JSON.stringify({ ...RECORD, url: 1 })],
   ['has a time that is none', JSON.stringify({ ...RECORD, lastSuccess: '2026-99-99T03:04:05.006Z' })],
-  ['has a code that no version of us knows', JSON.stringify({ ...RECORD, condition: { code: 'bored', message: '' } })],
+  ['has a code that no version of us knows', JSON.stringify({ ...RECORD, problem: { code: 'bored', message: '' } })],
   ['has a commit that is none', JSON.stringify({ ...RECORD, revision: { ref: 'main', commit: 'HEAD' } })],
 ])('a record that %s is no record', async (_, text) => {
   await using folder = await temporaryFolder()

@@ -70,16 +70,16 @@ const MILD: ReadonlySet<ItemProblem['code']> = new Set<ItemProblem['code']>(['so
 
 /** The repository of the lock; a problem of it is an item. */
 function lockOriginResults(origin: LockOriginStatus | undefined): readonly CheckResult[] {
-  if (origin === undefined || origin.condition !== undefined) return []
+  if (origin === undefined || origin.problem !== undefined) return []
   const { ok, warn } = verdicts('lock-origin')
   const text = lockOriginText(origin)
   return [origin.commit === undefined ? warn(text, 'The daemon takes it when it runs: skillsyncd start') : ok(text)]
 }
 
-/** The beginning of the message of a condition: it is as old as the last pull. */
+/** The beginning of the message of a problem: it is as old as the last pull. */
 const AT_LAST = 'at the last pull: '
 
-/** The results without conditions that another check has found too, and with those mild that it finds no more. */
+/** The results without problems that another check has found too, and with those mild that it finds no more. */
 export function withoutPast(results: readonly CheckResult[]): readonly CheckResult[] {
   const isWell = (name: string, about?: string): boolean =>
     results.some(({ check, verdict, subject }) => check === name && verdict === 'ok' && subject === about)

@@ -14,7 +14,7 @@ import { carriedText } from '../../status/marketplace-rows.ts'
 import { countsText, scanFindingText } from '../../status/scan-text.ts'
 import { isFixed, isKept, isUpToDate } from '../../status/source-facts.ts'
 import type { PlacedFinding } from '../../status/source-scan.ts'
-import type { Condition, HttpStatus, SourceStatus } from '../../status/status.ts'
+import type { SourceProblem, HttpStatus, SourceStatus } from '../../status/status.ts'
 import { unservedContractsText } from '../../status/unserved-contract.ts'
 import { problemText } from '../../status/verdict-lines.ts'
 import { verifiedText } from '../../status/verified-files.ts'
@@ -32,7 +32,7 @@ export function blockOf(source: SourceStatus, look: BlockLook): string[] {
 }
 
 function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
-  const { id, ref, update, decision, served, condition, tally, nextPoll, lookingSince } = source
+  const { id, ref, update, decision, served, problem, tally, nextPoll, lookingSince } = source
   const lines = [
     `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
     `  ${freshness(source, now)}`,
@@ -51,8 +51,8 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
   if (lookingSince !== undefined) lines.push(`  fetching (${sinceText(lookingSince, now)})`)
   else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
-  if (condition !== undefined)
-    lines.push(`  ! ${condition.code}: ${printableLine(condition.message)}`, `    ${mendLine(condition)}`)
+  if (problem !== undefined)
+    lines.push(`  ! ${problem.code}: ${printableLine(problem.message)}`, `    ${mendLine(problem)}`)
   return [...lines, ...scanStatusLines(source, all), ...verdictsLines(source, all)]
 }
 
@@ -125,7 +125,7 @@ function placeOf({ kind, url }: SourceStatus): string {
 }
 
 /** The remedy for the operator, with the credential that it concerns. */
-export function mendLine({ fix, credential }: Condition): string {
+export function mendLine({ fix, credential }: SourceProblem): string {
   return credential === undefined ? fix : `${fix}: ${printableLine(credential)}`
 }
 
@@ -138,7 +138,7 @@ function signerLines(signers: Signers | undefined): string[] {
  * moving.
  */
 function freshness(source: SourceStatus, now: Date): string {
-  const { kind, served, upstream, lastAttempt, condition, decision, lock } = source
+  const { kind, served, upstream, lastAttempt, problem, decision, lock } = source
   if (served === undefined)
     return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${agoText(lastAttempt, now)}`
   const from = served.url === undefined ? '' : ` of ${served.url}, the earlier address of the source`
@@ -150,7 +150,7 @@ function freshness(source: SourceStatus, now: Date): string {
   if (upstream === undefined) return `${at}; ${where} was not queried yet`
   const seen = `${where} was at ${upstream.commit.slice(0, 12)} ${agoText(upstream.at, now)}`
   if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
-  if (condition === undefined && !isKept(decision) && isUpToDate(source)) return `${at}; up to date: ${seen}`
+  if (problem === undefined && !isKept(decision) && isUpToDate(source)) return `${at}; up to date: ${seen}`
   return lastAttempt === undefined ? `${at}; ${seen}` : `${at}; ${seen}, last tried ${agoText(lastAttempt, now)}`
 }
 

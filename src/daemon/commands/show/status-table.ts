@@ -6,7 +6,7 @@ import { printableLine } from '../../runtime/log/log-line.ts'
 import { sourceItem } from '../../status/items.ts'
 import { isFollowed } from '../../status/lock-text.ts'
 import { isFixed, isKept, isUpToDate } from '../../status/source-facts.ts'
-import type { Condition, SourceStatus } from '../../status/status.ts'
+import type { SourceProblem, SourceStatus } from '../../status/status.ts'
 import { isUrgent, mendLine, verdictLine } from './status-block.ts'
 
 export interface TableLook {
@@ -29,10 +29,10 @@ export function tableOf(sources: readonly SourceStatus[], look: TableLook): stri
   const told = new Set<string>()
   for (const { source, urgency, cells } of rows) {
     lines.push(paintLine(`${MARKS[urgency]} ${lineOf(cells, widths)}`, urgency, paint))
-    const { condition } = source
-    if (condition === undefined || !URGENT.has(urgency) || told.has(condition.fix)) continue
-    told.add(condition.fix)
-    lines.push(...reasonOf(condition, columns))
+    const { problem } = source
+    if (problem === undefined || !URGENT.has(urgency) || told.has(problem.fix)) continue
+    told.add(problem.fix)
+    lines.push(...reasonOf(problem, columns))
   }
   return lines
 }
@@ -92,8 +92,8 @@ const MOST_SKILLS = 10
  * "Up to date" appears only with the two commits that prove it, and not if the operator keeps the source from moving.
  */
 function stateOf(source: SourceStatus): string {
-  const { served, upstream, lastAttempt, condition, decision, tally, mismatched } = source
-  if (condition !== undefined) return condition.code
+  const { served, upstream, lastAttempt, problem, decision, tally, mismatched } = source
+  if (problem !== undefined) return problem.code
   if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'
   if (isKept(decision)) return 'held'
   if (mismatched > 0) return 'content-mismatch'
@@ -113,10 +113,10 @@ function cutTo(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, columns - 1)}…`
 }
 
-function reasonOf(condition: Condition, columns: number): string[] {
+function reasonOf(problem: SourceProblem, columns: number): string[] {
   return [
-    ...wrap(printableLine(condition.message), '    ', '    ', columns),
-    ...wrap(mendLine(condition), '    → ', '      ', columns),
+    ...wrap(printableLine(problem.message), '    ', '    ', columns),
+    ...wrap(mendLine(problem), '    → ', '      ', columns),
   ]
 }
 

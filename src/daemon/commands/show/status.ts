@@ -273,7 +273,7 @@ const MOST_IN_FULL = 2
 
 function sourceCountText(sources: readonly SourceStatus[]): string {
   const upToDate = sources.filter(
-    (source) => isUpToDate(source) && source.condition === undefined && !isKept(source.decision),
+    (source) => isUpToDate(source) && source.problem === undefined && !isKept(source.decision),
   )
   return `${countOf(sources.length, 'source')}${upToDate.length === 0 ? '' : `, ${upToDate.length} up to date`}`
 }

@@ -230,12 +230,10 @@ function lockText(lock: LockedAs): string {
 /** The commit of the lock in force, if it is followed from a repository. */
 function lockOriginTexts(origin: Provenance['lockOrigin']): string[] {
   if (origin === undefined) return []
-  const { condition } = origin
+  const { problem } = origin
   return [
     `is ${lockOriginText(origin)}`,
-    ...(condition === undefined
-      ? []
-      : [`is not moved since ${condition.since}: ${condition.code}: ${condition.message}`]),
+    ...(problem === undefined ? [] : [`is not moved since ${problem.since}: ${problem.code}: ${problem.message}`]),
   ]
 }
 

@@ -181,8 +181,8 @@ export class PullScheduler implements AsyncDisposable {
 
   /** The time for which the last answer of a server stays fresh; 0 if something is wrong with the source. */
   #freshMs(id: SourceId): number {
-    const { condition } = this.#recordOf(id)
-    return condition === undefined ? this.#parts.activity.freshMs(id) : 0
+    const { problem } = this.#recordOf(id)
+    return problem === undefined ? this.#parts.activity.freshMs(id) : 0
   }
 
   /** The time since the last pull of a source ended, with any outcome. Infinite if there was none. */

@@ -83,8 +83,8 @@ function sourceMove({ source, from, to, skills, docs, leftOut = {} }: RecordedMo
   return { source, from: from?.commit, to: to?.commit, skills: counted, ...(docs && { docs: docs.change }) }
 }
 
-/** A skill that was served once, with the verdict about it. Of its files, size and packs there is no record. */
-export interface LeftSkill extends Omit<SkillRow, 'files' | 'size' | 'packs'> {
+/** A skill that was served once, with the verdict about it. Of its content and packs there is no record. */
+export interface LeftSkill extends Omit<SkillRow, 'uri' | 'description' | 'packs' | 'size' | 'files'> {
   readonly name: string
   readonly verdict: Verdict & { readonly reasons: readonly [SkillProblem]; readonly until: Until }
 }
@@ -129,6 +129,5 @@ function leftAs(
   const until = { generation, next: number, at: createdAt, ...found }
   const verdict = { state: 'withheld', ways: NO_WAYS, reasons: [{ code, place, message, fix }], until } as const
   const { commit: of = '', ref = '' } = was ?? {}
-  const nothing = { uri: undefined, description: undefined }
-  return { ...nothing, source, path, name, digest: digestText(digest), verdict, commit: from.keptFrom ?? of, ref }
+  return { source, path, name, digest: digestText(digest), verdict, commit: from.keptFrom ?? of, ref }
 }

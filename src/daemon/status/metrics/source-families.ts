@@ -53,10 +53,10 @@ export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
       samples: each(({ age }) => Number(age.isTooOld)),
     },
     {
-      name: 'skillsyncd_source_condition',
+      name: 'skillsyncd_source_problem',
       kind: 'gauge',
       help: '1 for the code of the present problem; absent without one.',
-      samples: sources.flatMap((figures) => conditionOf(figures)),
+      samples: sources.flatMap((figures) => problemOf(figures)),
     },
     {
       name: 'skillsyncd_source_pulls_total',
@@ -99,9 +99,9 @@ function secondsOf(time: string | undefined): number {
   return time === undefined ? 0 : Date.parse(time) / 1_000
 }
 
-function conditionOf(figures: SourceFigures): Sample[] {
-  const { condition } = figures.record
-  return condition === undefined ? [] : [{ labels: { source: idOf(figures), code: condition.code }, value: 1 }]
+function problemOf(figures: SourceFigures): Sample[] {
+  const { problem } = figures.record
+  return problem === undefined ? [] : [{ labels: { source: idOf(figures), code: problem.code }, value: 1 }]
 }
 
 function entryAgeOf(figures: SourceFigures): Sample[] {

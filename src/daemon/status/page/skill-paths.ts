@@ -30,7 +30,7 @@ export function sharedDiskOf(config: GatedConfig, store: Store): SharedDisk | un
       await lock.read()
       if (mustFollowLock(lock.standingOf(source, store.decisions.of(id)))) return undefined
       // The folder's content was refused or held, or its state is unknown: it is not what is served.
-      if ((await store.records.read(id))?.condition !== undefined) return undefined
+      if ((await store.records.read(id))?.problem !== undefined) return undefined
       const reading = { mostBytes: config.limits.skill.bytes, apart: [config.state] }
       return authoredDocument(source, skill, reading).catch(undefinedIfUnreadable)
     },

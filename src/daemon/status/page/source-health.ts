@@ -15,7 +15,7 @@ export function healthOf(
   { clean, now }: { readonly clean: (text: string) => string; readonly now: Date },
 ): SourceHealth {
   const { state, urgency } = sourceItem(status, now)
-  const { id, kind, served, upstream, condition } = status
+  const { id, kind, served, upstream, problem } = status
   const lockText = lockStandingText(status.lock)
   return {
     id,
@@ -39,10 +39,10 @@ export function healthOf(
     lastSuccess: status.lastSuccess,
     nextPoll: status.nextPoll,
     isLooking: status.lookingSince !== undefined,
-    condition: condition && {
-      code: condition.code,
-      message: clean(withoutPath(condition.message, status.url)),
-      fix: condition.fix,
+    problem: problem && {
+      code: problem.code,
+      message: clean(withoutPath(problem.message, status.url)),
+      fix: problem.fix,
     },
     decisions: decisionTexts(status.decision, id).map(clean),
     tally: status.tally,

@@ -2,7 +2,7 @@ import { partOf, partText } from '../../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../../daemon/config/channel-names.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { backoffMs, Reaction } from '../../../daemon/runtime/reaction.ts'
-import type { ChannelStatus, PublicationCondition } from '../../../daemon/status/publication-status.ts'
+import type { ChannelStatus, PublicationProblem } from '../../../daemon/status/publication-status.ts'
 import { channelMend } from '../../../daemon/status/publication-status.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
@@ -37,7 +37,7 @@ export class ChannelKeeper implements AsyncDisposable {
   /** The catalog that was published last. */
   #published: Catalog | undefined
   #newest: Pick<ChannelEnd, 'entries' | 'at'> | undefined
-  #condition: PublicationCondition | undefined
+  #problem: PublicationProblem | undefined
   #failures = 0
 
   constructor(place: ChannelOutput, parts: ChannelKeeperParts) {
@@ -56,9 +56,9 @@ export class ChannelKeeper implements AsyncDisposable {
     return {
       ...(to !== undefined && { to }),
       ...partOf(channel),
-      isCurrent: this.#condition === undefined && this.#published === this.#parts.channel.catalog,
+      isCurrent: this.#problem === undefined && this.#published === this.#parts.channel.catalog,
       ...(this.#newest !== undefined && { entries: this.#newest.entries }),
-      ...(this.#condition !== undefined && { condition: this.#condition }),
+      ...(this.#problem !== undefined && { problem: this.#problem }),
     }
   }
 
@@ -122,7 +122,7 @@ export class ChannelKeeper implements AsyncDisposable {
     const { log, clock } = this.#parts
     this.#newest = { entries, at }
     this.#published = catalog
-    this.#condition = undefined
+    this.#problem = undefined
     this.#failures = 0
     log.recovery(EVENT, '', undefined, this.#name)
     if (isNew || objects > 0) log.info('channel-published', { channel: this.#name, entries, objects })
@@ -134,8 +134,8 @@ export class ChannelKeeper implements AsyncDisposable {
     const { code, message } = error
     const said = redactor.clean(message)
     log.failure('warn', EVENT, { source: '', publication: this.#name, code, message: said }, said)
-    const since = this.#condition?.since ?? clock.now().toISOString()
-    this.#condition = { code, message: said, fix: redactor.clean(channelMend(error)), since }
+    const since = this.#problem?.since ?? clock.now().toISOString()
+    this.#problem = { code, message: said, fix: redactor.clean(channelMend(error)), since }
     this.#failures += 1
     // A key that cannot be read may be in the middle of a change.
     const isSoon = isPassing(code) || code === 'credentials-rejected'

@@ -7,7 +7,7 @@ import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { backoffMs, Reaction } from '../../../daemon/runtime/reaction.ts'
 import { publicationKeys, publicationMend } from '../../../daemon/status/publication-status.ts'
 import type {
-  PublicationCondition,
+  PublicationProblem,
   PublicationEnd,
   PublicationStatus,
 } from '../../../daemon/status/publication-status.ts'
@@ -75,7 +75,7 @@ export class BranchPublisher implements AsyncDisposable {
       ...(this.#known !== undefined && { commit: this.#known.commit }),
       ...(this.#pushedAt !== undefined && { pushedAt: this.#pushedAt.toISOString() }),
       ...(failure !== undefined && {
-        condition: failure.condition,
+        problem: failure.problem,
         ...(failure.nextAttempt !== undefined && { nextAttempt: failure.nextAttempt.toISOString() }),
       }),
     }
@@ -90,7 +90,7 @@ export class BranchPublisher implements AsyncDisposable {
   /** After a failure the next attempt publishes what is served, but a refusal may concern that content alone. */
   #follow(): void {
     const failure = this.#failure
-    const mayTry = failure === undefined || failure.condition.code === 'push-refused'
+    const mayTry = failure === undefined || failure.problem.code === 'push-refused'
     if (mayTry && this.#parts.whyNot() === undefined) this.#reaction.trigger()
   }
 
@@ -231,18 +231,18 @@ export class BranchPublisher implements AsyncDisposable {
     if (isOnce) return end
     published.add(this.name, 'failed')
     log.failure('warn', EVENT, { source: '', publication: this.name, code, message: said }, said)
-    const since = this.#failure?.condition.since ?? clock.now().toISOString()
+    const since = this.#failure?.problem.since ?? clock.now().toISOString()
     this.#retry({ ...problem, since }, tree)
     return end
   }
 
   /** The delay that the host asks for is bounded, whatever it sends. */
-  #retry(condition: PublicationCondition, tree: string | undefined): void {
+  #retry(problem: PublicationProblem, tree: string | undefined): void {
     const { clock, hosts } = this.#parts
     this.#failures += 1
-    const pauseMs = isPassing(condition.code) ? backoffMs(BACKOFF, this.#failures) : BACKOFF.longestMs
+    const pauseMs = isPassing(problem.code) ? backoffMs(BACKOFF, this.#failures) : BACKOFF.longestMs
     const ms = Math.max(pauseMs, hosts.closedMs(this.#host))
-    this.#failure = { condition, tree, nextAttempt: new Date(clock.now().getTime() + ms) }
+    this.#failure = { problem, tree, nextAttempt: new Date(clock.now().getTime() + ms) }
   }
 
   /** Turns what may fail into our error. */
@@ -262,7 +262,7 @@ const MOST_SAID = 500
 const MOST_ROUNDS = 4
 
 interface Failure {
-  readonly condition: PublicationCondition
+  readonly problem: PublicationProblem
   /** The tree that could not be published, if it was known. */
   readonly tree: string | undefined
   readonly nextAttempt: Date

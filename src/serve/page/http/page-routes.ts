@@ -204,8 +204,8 @@ function withoutPrivate(host: PageHost): PageHost {
   }
 }
 
-function untold({ decisions, condition, ...health }: SourceHealth): SourceHealth {
-  return { ...health, decisions: decisions.map(() => UNTOLD), condition: condition && withoutReason(condition) }
+function untold({ decisions, problem, ...health }: SourceHealth): SourceHealth {
+  return { ...health, decisions: decisions.map(() => UNTOLD), problem: problem && withoutReason(problem) }
 }
 
 function withoutReasons({ reasons, ...problem }: PathProblems): PathProblems {

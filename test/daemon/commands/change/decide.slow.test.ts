@@ -85,7 +85,7 @@ test('approve without an id shows what waits and its difference from what is ser
     },
     approve: `skillsyncd approve team ${commit}`,
   })
-  expect(status.sources[0]).toMatchObject({ condition: { code: 'awaiting-approval' }, decision: {} })
+  expect(status.sources[0]).toMatchObject({ problem: { code: 'awaiting-approval' }, decision: {} })
 })
 
 test('on a terminal approve asks, and takes exactly what it showed', async () => {

@@ -129,9 +129,9 @@ test('what needs a person by status is found, each by the code that status has',
   const checked = await world.home.command('status', '--check', '--json')
   const found = await examined(world)
 
-  const [{ condition }] = JSON.parse(checked.stdout).sources
+  const [{ problem }] = JSON.parse(checked.stdout).sources
   expect(checked.status).toBe(3)
   expect(found).toContainEqual(
-    expect.objectContaining({ check: condition.code, subject: 'team', verdict: 'warn', fix: condition.fix }),
+    expect.objectContaining({ check: problem.code, subject: 'team', verdict: 'warn', fix: problem.fix }),
   )
 })

@@ -69,8 +69,8 @@ test('each skill that is out of service is named below the table, with the reaso
 })
 
 test('what is wrong is told with its fix, once for each kind of it, in whole words', () => {
-  const failing = (id: string): SourceStatus => source({ id: sourceId(id), condition: condition('dns-failed', id) })
-  const held = source({ id: sourceId('held'), condition: condition('mass-deletion', 'held') })
+  const failing = (id: string): SourceStatus => source({ id: sourceId(id), problem: problem('dns-failed', id) })
+  const held = source({ id: sourceId('held'), problem: problem('mass-deletion', 'held') })
 
   const lines = tableOf([held, failing('a'), failing('b')], { now: NOW, columns: 80, paint: plain })
 
@@ -93,7 +93,7 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
     source({ served: undefined, lastAttempt: undefined }),
     source({ decision: { hold: { noPoll: true, at: AT } } }),
     source({ decision: { hold: { commit: HELD, at: AT } } }),
-    source({ condition: condition('source-unreachable', 'a') }),
+    source({ problem: problem('source-unreachable', 'a') }),
     source({ served: { commit: '1'.repeat(40), ref: 'refs/heads/main', url: 'https://git.example.com/before.git' } }),
     source({ lock: { state: 'followed', commit: '1'.repeat(40) } }),
     source({ lock: { state: 'followed', commit: '1'.repeat(40) }, upstream }),
@@ -124,17 +124,17 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
 
 test.each([
   ['well', {}],
-  ['retried', { condition: condition('dns-failed', 'a') }],
-  ['person', { condition: condition('dns-failed', 'a'), lastSuccess: '2026-06-14T11:59:59.000Z' }],
-  ['person', { condition: condition('credentials-rejected', 'a') }],
+  ['retried', { problem: problem('dns-failed', 'a') }],
+  ['person', { problem: problem('dns-failed', 'a'), lastSuccess: '2026-06-14T11:59:59.000Z' }],
+  ['person', { problem: problem('credentials-rejected', 'a') }],
   ['person', { tally: { seen: 1, links: 0, served: 0, partly: 0, waiting: 1, disabled: 0, withheld: 0 } }],
-  ['chosen', { condition: condition('held', 'a'), decision: { hold: { noPoll: true, at: AT } } }],
+  ['chosen', { problem: problem('held', 'a'), decision: { hold: { noPoll: true, at: AT } } }],
   ['chosen', { decision: { hold: { commit: HELD, at: AT } } }],
-] as const)('a source is "%s" by its condition, its age and what was decided', (urgency, parts) => {
+] as const)('a source is "%s" by its problem, its age and what was decided', (urgency, parts) => {
   expect(sourceItem(source(parts), NOW).urgency).toBe(urgency)
 })
 
-function condition(code: SyncErrorCode, about: string): NonNullable<SourceStatus['condition']> {
+function problem(code: SyncErrorCode, about: string): NonNullable<SourceStatus['problem']> {
   return { code, message: message(about), fix: mendOf({ code }) }
 }
 
@@ -149,7 +149,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
   const [empty] = statusOf({
     config,
     catalog: EMPTY_CATALOG,
-    recordOf: () => ({ lastAttempt: undefined, lastSuccess: undefined, condition: undefined, revision: undefined }),
+    recordOf: () => ({ lastAttempt: undefined, lastSuccess: undefined, problem: undefined, revision: undefined }),
     decisions: new Map(),
     outOfService: NOTHING_OUT,
     loss: undefined,

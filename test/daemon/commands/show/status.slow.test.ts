@@ -164,9 +164,9 @@ test('after its address was changed, nothing that was seen at the old one is tol
   expect(failed.status).toBe(1)
   expect(unseen).toMatchObject({ url: elsewhere, served: { url: before } })
   for (const one of [unseen, tried, back]) expect(one).not.toHaveProperty('upstream')
-  expect(tried).toMatchObject({ served: { url: before }, condition: { code: 'repository-not-found' } })
+  expect(tried).toMatchObject({ served: { url: before }, problem: { code: 'repository-not-found' } })
   expect(tried).not.toHaveProperty('lastSuccess')
-  expect(back).not.toHaveProperty('condition')
+  expect(back).not.toHaveProperty('problem')
 })
 
 /** The same repository as `a`, `b` and `c`, and what is said of others. */

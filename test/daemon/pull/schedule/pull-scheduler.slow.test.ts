@@ -18,11 +18,11 @@ test('a change whose triggered pull failed is taken within ten seconds, long bef
 
   hub.daemon.parts.webhooks.get(idOf('team'))?.look()
   // The gap after a triggered pull is waited for when its failure was heard.
-  while (hub.source('team').condition === undefined) await hub.clock.waited
+  while (hub.source('team').problem === undefined) await hub.clock.waited
   git.fault = { kind: 'none' }
   await hub.pass(10_000)
 
-  expect(hub.source('team')).toMatchObject({ served: { commit: change }, condition: undefined })
+  expect(hub.source('team')).toMatchObject({ served: { commit: change }, problem: undefined })
   expect(untilPollMs(hub)).toBeGreaterThan(600_000)
 })
 
@@ -41,7 +41,7 @@ test.each(['checkpoint', 'object/', 'tile/'])(
     }
 
     await pullNow(hub.daemon, [idOf('first')])
-    expect(hub.source('first').condition?.code).toBe('rate-limited')
+    expect(hub.source('first').problem?.code).toBe('rate-limited')
     server.meddle = () => false
     const requests = server.requests.length
     await pullNow(hub.daemon)
@@ -55,7 +55,7 @@ test.each(['checkpoint', 'object/', 'tile/'])(
     await hub.clock.advance(1)
     await pullNow(hub.daemon)
     expect(hub.daemon.registry.catalog.listed.map(({ name }) => name)).toEqual(['one', 'one'])
-    expect([hub.source('first').condition, hub.source('second').condition]).toEqual([undefined, undefined])
+    expect([hub.source('first').problem, hub.source('second').problem]).toEqual([undefined, undefined])
   },
 )
 

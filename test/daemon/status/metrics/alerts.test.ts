@@ -19,7 +19,7 @@ async function rules() {
   return groups.flatMap((group) => group.rules)
 }
 
-test('there is an alert for each condition of a source that nobody decided on', async () => {
+test('there is an alert for each problem of a source that nobody decided on', async () => {
   const troubleshooting = await readFile(`${DOCS}troubleshooting.md`, 'utf8')
   const codes = [...troubleshooting.matchAll(/^#+ (.+)$/gm)].flatMap(([, heading = '']) =>
     heading.split(/[^a-z-]+/).filter(isSyncErrorCode),

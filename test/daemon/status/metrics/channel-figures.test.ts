@@ -36,9 +36,7 @@ test('each channel of a hub has its entries, their newest time, and the code of 
   await pullNow(hub.daemon)
   hub.daemon.poll()
   await expect
-    .poll(() =>
-      hub.daemon.parts.status.status().channels?.map(({ isCurrent, condition }) => [isCurrent, condition?.code]),
-    )
+    .poll(() => hub.daemon.parts.status.status().channels?.map(({ isCurrent, problem }) => [isCurrent, problem?.code]))
     .toEqual([
       [true, undefined],
       [true, undefined],
@@ -54,7 +52,7 @@ test('each channel of a hub has its entries, their newest time, and the code of 
     'skillsyncd_channel_current{pack="web",folder="1"} 1',
     'skillsyncd_channel_current{folder="2"} 0',
   ])
-  expect(linesOf('condition')).toEqual(['skillsyncd_channel_condition{folder="2",code="log-unsigned"} 1'])
+  expect(linesOf('problem')).toEqual(['skillsyncd_channel_problem{folder="2",code="log-unsigned"} 1'])
   expect(linesOf('entries')).toEqual([
     'skillsyncd_channel_entries 1',
     'skillsyncd_channel_entries{pack="web"} 1',

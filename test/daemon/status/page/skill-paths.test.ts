@@ -85,11 +85,11 @@ test('a path into a folder is told nobody where a lock, a gate or a person has a
 test('a path into a folder is told nobody whose last look failed or was held', async () => {
   await using desk = await Desk.open()
   const looked = { lastAttempt: undefined, lastSuccess: undefined, revision: undefined }
-  const condition = { code: 'content-refused', message: 'Cannot take the commit' } as const
+  const problem = { code: 'content-refused', message: 'Cannot take the commit' } as const
 
-  await desk.store.records.write(LOCAL, { ...looked, condition })
+  await desk.store.records.write(LOCAL, { ...looked, problem })
   const refused = await desk.disk()?.present(LOCAL, skill)
-  await desk.store.records.write(LOCAL, { ...looked, condition: undefined })
+  await desk.store.records.write(LOCAL, { ...looked, problem: undefined })
   const taken = await desk.disk()?.present(LOCAL, skill)
 
   expect(refused).toBeUndefined()

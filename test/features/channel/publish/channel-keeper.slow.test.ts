@@ -42,7 +42,7 @@ test('a change between two of them puts the next one off', async () => {
 
 test('a key that cannot be used is read again with growing delay, and a folder with another log each hour', async () => {
   await using world = await open({ isKeyRight: false })
-  const codes = () => world.hub.daemon.parts.status.status().channels?.map(({ condition }) => condition?.code)
+  const codes = () => world.hub.daemon.parts.status.status().channels?.map(({ problem }) => problem?.code)
   await expect.poll(codes).toEqual(['credentials-rejected', 'credentials-rejected'])
   await mkdir(world.out, { recursive: true })
   await writeFile(join(world.out, 'checkpoint'), 'another.example/log\n1\nAAAA\n\n— another.example/log AAAA\n')

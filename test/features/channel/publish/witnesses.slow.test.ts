@@ -288,7 +288,7 @@ test.each<[string, RegExp, BadWitness]>([
     /names the size 1 after 1/,
     (_, response) => response.writeHead(409, sized).end('1\n'),
   ],
-])('a witness that answers with %s brings no cosignature, and the condition says why', async (_, why, answer) => {
+])('a witness that answers with %s brings no cosignature, and the problem says why', async (_, why, answer) => {
   await using bad = await startBadWitness(answer)
   await using good = await WitnessPlace.open([SIGNER])
   await using hub = await witnessedHub(quorumOf(2, [good, { url: bad.url, key: BAD }]))

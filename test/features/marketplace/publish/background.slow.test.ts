@@ -128,14 +128,14 @@ test('a failure is reported with its first time and the next attempt, and its en
 
   expect(world.status()).toMatchObject({
     isCurrent: false,
-    condition: { code: 'source-unreachable', fix: expect.any(String), since: expect.any(String) },
+    problem: { code: 'source-unreachable', fix: expect.any(String), since: expect.any(String) },
     nextAttempt: expect.any(String),
   })
   world.server.fault = { kind: 'none' }
   await world.publish()
 
   expect(world.status()).toMatchObject({ isCurrent: true })
-  expect(world.status()?.condition).toBeUndefined()
+  expect(world.status()?.problem).toBeUndefined()
   expect(world.logged('not-published')).toHaveLength(1)
   expect(world.logged('recovered')).toHaveLength(1)
 })

@@ -77,7 +77,7 @@ export class World implements AsyncDisposable {
 
   /** Resolves when an attempt has failed. */
   async hasFailed(): Promise<void> {
-    await vi.waitUntil(() => this.status()?.condition !== undefined, { timeout: 60_000, interval: 20 })
+    await vi.waitUntil(() => this.status()?.problem !== undefined, { timeout: 60_000, interval: 20 })
   }
 
   /** The lines of the log about one event. */

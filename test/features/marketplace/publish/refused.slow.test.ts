@@ -21,8 +21,8 @@ test('a hook that refuses is quoted, without its escape codes and its second lin
   const { message } = (end as { problem: { message: string } }).problem
   expect(message).toContain('no')
   expect(message).not.toMatch(/[\p{Cc}]/u)
-  const [condition] = world.daemon.parts.status.status().publications ?? []
-  expect(condition).toMatchObject({ isCurrent: false, condition: { code: 'push-refused', message } })
+  const [problem] = world.daemon.parts.status.status().publications ?? []
+  expect(problem).toMatchObject({ isCurrent: false, problem: { code: 'push-refused', message } })
   expect(world.scene.served.logged()).toContain('"event":"not-published"')
   expect(world.scene.served.logged()).not.toContain('\\u001b')
   expect(await world.remote.git('for-each-ref')).toBe('')
