@@ -4,7 +4,7 @@ import { offeredFix } from './offered.ts'
 import { reproduce } from './reproduction.ts'
 
 describe.each(Object.entries(OF_CHECKS))('%s', (name, reproduction) => {
-  test.each(Object.entries(reproduction.ways))('is gone after what its fix says: %s', async (_, way) => {
+  test.each(Object.entries(reproduction.ways))('is gone after what its fix says: %s', async (...way) => {
     const offered = offeredFix(name)
 
     const after = await reproduce(offered, reproduction, way)

@@ -1,5 +1,5 @@
 import { skill, type World } from '../e2e/world.ts'
-import type { Reader } from './reproduction.ts'
+import type { Way } from './reproduction.ts'
 
 export async function nothing(): Promise<void> {}
 
@@ -13,10 +13,15 @@ export async function write({ home, git, repository }: World, lines: readonly st
 }
 
 /** Writes the source `team` anew, with its address and these lines. */
-export function configured(...lines: readonly string[]): (reader: Reader) => Promise<void> {
+export function configured(...lines: readonly string[]): Way {
   return async ({ world }) => write(world, lines)
 }
 
-export function typing(command: RegExp, filled?: Readonly<Record<string, string>>): (reader: Reader) => Promise<void> {
+/** Writes the source `team` anew, with the key that the step names and this value, or the line that it has. */
+export function setting(value?: string): Way {
+  return async (reader) => write(reader.world, [reader.line(value)])
+}
+
+export function typing(command: RegExp, filled?: Readonly<Record<string, string>>): Way {
   return async (reader) => void (await reader.types(command, filled))
 }

@@ -18,7 +18,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
       await writeFile(file, 'edited')
     },
     ask: VERIFY,
-    ways: { 'the next publish': async ({ world }) => changed(world) },
+    ways: { 'the folder is restored at the next publish': async ({ world }) => changed(world) },
   },
   stranger: {
     make: async (world) => {
@@ -26,7 +26,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
       await writeFile(join(dirname(await checkedOut(world)), 'note.txt'), 'mine')
     },
     ask: VERIFY,
-    ways: { removed: async ({ world }) => rm(join(dirname(await checkedOut(world)), 'note.txt')) },
+    ways: { 'remove it': async ({ world }) => rm(join(dirname(await checkedOut(world)), 'note.txt')) },
   },
   'generation-damaged': {
     make: async (world) => {
@@ -34,7 +34,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
       damageObject(world.home.state, servedIn(world.home.state))
     },
     ask: VERIFY,
-    ways: { synced: typing(/skillsyncd sync/) },
+    ways: { 'skillsyncd sync': typing(/skillsyncd sync/) },
   },
   'decisions-lost': {
     make: async (world) => {
@@ -45,7 +45,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     ask: VERIFY,
     says: /decisions-lost: [^\n]*\n/,
     ways: {
-      'the record, copied': async (reader) => reader.runs(/cp "[^"]+" "[^"]+"/),
+      'copy the record to it': async (reader) => reader.runs(/cp "[^"]+" "[^"]+"/),
     },
   },
   'lock-missing': {
@@ -53,7 +53,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     make: nothing,
     ask: VERIFY,
     ways: {
-      locked: async (reader) => {
+      'skillsyncd lock makes one': async (reader) => {
         await reader.types(/skillsyncd lock/)
         await reader.world.synced()
       },
@@ -67,7 +67,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     },
     ask: VERIFY,
     ways: {
-      'a new one': async (reader) => {
+      'skillsyncd lock makes a new one': async (reader) => {
         await rm(lockOf(reader.world))
         await reader.types(/skillsyncd lock/)
       },
@@ -80,7 +80,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
       await world.home.command('hold', 'team')
     },
     ask: VERIFY,
-    ways: { released: typing(/skillsyncd release \S+?(?= )/, { SOURCE: 'team' }) },
+    ways: { 'skillsyncd release SOURCE ends a hold': typing(/skillsyncd release \S+?(?= )/, { SOURCE: 'team' }) },
   },
   'lock-not-served': {
     make: async (world) => {
@@ -91,7 +91,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     },
     ask: VERIFY,
     ways: {
-      'the problem in status, and synced': async (reader) => {
+      'See the problem of the source in skillsyncd status': async (reader) => {
         await reader.types(/skillsyncd status/)
         await reader.world.synced()
       },
@@ -107,14 +107,14 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     },
     ask: VERIFY,
     ways: {
-      'the current state accepted': typing(/skillsyncd update \S+?(?= )/, { SOURCE: 'team' }),
-      'back to the lock': typing(/skillsyncd sync/),
+      'skillsyncd update SOURCE accepts the current state': typing(/skillsyncd update \S+?(?= )/, { SOURCE: 'team' }),
+      'skillsyncd sync returns to the lock': typing(/skillsyncd sync/),
     },
   },
   'upstream-not-asked': {
     make: async (world) => world.synced(),
     ask: ['verify', '--deep', '--offline'],
-    ways: { 'without --offline': nothing },
+    ways: { 'Run it without --offline': nothing },
     again: ['verify', '--deep'],
   },
   'upstream-moved': {
@@ -125,7 +125,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     ask: ['verify', '--deep'],
     says: /upstream-moved .* is served/,
     ways: {
-      'shown and served': async (reader) => {
+      'skillsyncd status --upstream shows what is newer': async (reader) => {
         await reader.types(/skillsyncd status --upstream/)
         await reader.world.synced()
       },
@@ -140,7 +140,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     },
     ask: VERIFY,
     ways: {
-      'removed and linked again': async ({ world }) => {
+      'Remove the file and link again': async ({ world }) => {
         for (const name of await readdir(world.home.state))
           if (/^links.*\.json$/.test(name)) await rm(join(world.home.state, name))
         await world.home.command('link', 'claude-code')
@@ -157,7 +157,7 @@ const OF_STATUS: Readonly<Record<string, Reproduction>> = {
       await world.home.command('disable', 'team/alpha')
     },
     ask: ['why', 'team/alpha'],
-    ways: { enabled: typing(/skillsyncd enable \S+/) },
+    ways: { 'skillsyncd enable': typing(/skillsyncd enable \S+/) },
   },
   'problem of a skill: skill-recalled': {
     make: async (world) => {
@@ -166,16 +166,16 @@ const OF_STATUS: Readonly<Record<string, Reproduction>> = {
     },
     ask: ['why', 'team/alpha'],
     says: /skillsyncd enable [0-9a-f]{64} ends it at all followers/,
-    ways: { enabled: typing(/skillsyncd enable \S+/) },
+    ways: { 'ends it at all followers': typing(/skillsyncd enable \S+/) },
   },
   'problem of a skill: skill-unlisted': {
     source: ['every: 1h', "unlisted: ['alpha']"],
     make: async (world) => world.synced(),
     ask: ['why', 'team/alpha'],
     ways: {
-      listed: async ({ world }) => {
-        await write(world, [])
-        await world.synced()
+      'take it out of `unlisted` of the source': async (reader) => {
+        await write(reader.world, [reader.line('[]')])
+        await reader.world.synced()
       },
     },
   },
@@ -187,8 +187,8 @@ const OF_STATUS: Readonly<Record<string, Reproduction>> = {
     },
     ask: ['status', '--check'],
     ways: {
-      renewed: typing(/skillsyncd hub token renew \S+?(?=,| |$)/),
-      revoked: typing(/skillsyncd hub token revoke \S+/),
+      'skillsyncd hub token renew': typing(/skillsyncd hub token renew \S+?(?=,| |$)/),
+      'skillsyncd hub token revoke': typing(/skillsyncd hub token revoke \S+/),
     },
   },
 }

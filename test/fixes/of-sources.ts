@@ -2,22 +2,24 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { skill } from '../e2e/world.ts'
 import type { World } from '../e2e/world.ts'
-import { configured, next, nothing, typing, write } from './doing.ts'
-import type { Reader, Reproduction } from './reproduction.ts'
+import { configured, next, nothing, setting, typing, write } from './doing.ts'
+import type { Reader, Reproduction, Way } from './reproduction.ts'
 
 const SYNC = ['sync', 'team']
+const APPROVE = 'skillsyncd approve'
+const REJECT = 'skillsyncd reject'
 
 /** The problems of reaching a source, by code. */
 const OF_REACHING: Readonly<Record<string, Reproduction>> = {
   'source-unreachable': {
     make: async ({ home }) => home.configure({ team: ['url: http://127.0.0.1:1/team.git', 'every: 1h'] }),
     ask: SYNC,
-    ways: { 'the right port in the address': configured() },
+    ways: { 'Check the address and its port': configured() },
   },
   'dns-failed': {
     make: async ({ home }) => home.configure({ team: ['url: http://nothing.invalid/team.git', 'every: 1h'] }),
     ask: SYNC,
-    ways: { 'the right host in the address': configured() },
+    ways: { 'Check the host name in the address': configured() },
   },
   'rate-limited': {
     make: async ({ git }) => {
@@ -26,19 +28,19 @@ const OF_REACHING: Readonly<Record<string, Reproduction>> = {
       }
     },
     ask: SYNC,
-    ways: { 'a credential in auth': withToken() },
+    ways: { 'give a credential in `auth`': withToken() },
   },
   'credentials-rejected': {
     make: async ({ git }) => {
       git.access = { token: 'secret' }
     },
     ask: SYNC,
-    ways: { 'the credential of the source': withToken() },
+    ways: { 'the credential named in `auth` is present': withToken() },
   },
   'repository-not-found': {
     make: async ({ home, git }) => home.configure({ team: [`url: ${git.origin}/teem.git`, 'every: 1h'] }),
     ask: SYNC,
-    ways: { 'the right address': configured() },
+    ways: { 'Check the address': configured() },
   },
   'protocol-not-spoken': {
     make: async ({ git }) => {
@@ -46,7 +48,7 @@ const OF_REACHING: Readonly<Record<string, Reproduction>> = {
     },
     ask: SYNC,
     ways: {
-      'an address that is one of git': async ({ world: { git } }) => {
+      'Check that the address is that of a git repository': async ({ world: { git } }) => {
         git.fault = { kind: 'none' }
       },
     },
@@ -59,9 +61,10 @@ const OF_REACHING: Readonly<Record<string, Reproduction>> = {
       ]),
     ask: SYNC,
     ways: {
-      'the program in `programs`': configured('backend: system'),
-      'the embedded reader': async ({ world }) =>
-        write(world, ['backend: embedded'], ['programs: { git: /nothing/git }']),
+      'name it in `programs`': async (reader) =>
+        write(reader.world, ['backend: system'], [reader.line('{ git: git }')]),
+      '`backend: embedded` needs none': async (reader) =>
+        write(reader.world, [reader.line()], ['programs: { git: /nothing/git }']),
     },
   },
 }
@@ -73,14 +76,14 @@ const OF_NAMES: Readonly<Record<string, Reproduction>> = {
     make: nothing,
     ask: SYNC,
     says: /Set `root` of the source to a folder that is there, or remove it/,
-    ways: { 'a folder that is there': configured('root: alpha'), 'no root': configured() },
+    ways: { 'Set `root` of the source to a folder that is there': setting('alpha'), 'or remove it': configured() },
   },
   'ref-not-found': {
     source: ['every: 1h', 'ref: mian'],
     make: nothing,
     ask: SYNC,
     says: /Check `ref`; the branch or tag may have been renamed or deleted/,
-    ways: { 'the right branch': configured('ref: main') },
+    ways: { 'Check `ref`': setting('main') },
   },
   'ref-ambiguous': {
     source: ['every: 1h', 'ref: v1'],
@@ -90,8 +93,8 @@ const OF_NAMES: Readonly<Record<string, Reproduction>> = {
     },
     ask: SYNC,
     ways: {
-      'the branch in full': configured('ref: refs/heads/v1'),
-      'the tag in full': configured('ref: refs/tags/v1'),
+      'refs/heads/… for the branch': inFull(),
+      'refs/tags/… for the tag': inFull(),
     },
   },
 }
@@ -105,7 +108,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await next(world)
     },
     ask: SYNC,
-    ways: { released: typing(/skillsyncd release \S+/) },
+    ways: { 'skillsyncd release': typing(/skillsyncd release \S+/) },
   },
   'rolled-back': {
     make: async (world) => {
@@ -115,7 +118,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.home.command('rollback', '1')
     },
     ask: SYNC,
-    ways: { released: typing(/skillsyncd release \S+/) },
+    ways: { 'skillsyncd release': typing(/skillsyncd release \S+/) },
   },
   rejected: {
     source: ['every: 1h'],
@@ -126,7 +129,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.home.command('reject', 'team', commit)
     },
     ask: SYNC,
-    ways: { 'approved after all': typing(/skillsyncd approve \S+ [0-9a-f]+/) },
+    ways: { 'skillsyncd approve': typing(/skillsyncd approve \S+ [0-9a-f]+/) },
   },
   'awaiting-approval': {
     make: async (world) => {
@@ -134,7 +137,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await next(world)
     },
     ask: SYNC,
-    ways: decided(),
+    ways: { [APPROVE]: decided, [REJECT]: rejected },
   },
   'tag-moved': {
     source: ['every: 1h', 'ref: v1'],
@@ -145,7 +148,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.repository.git('tag', '--force', 'v1', 'main')
     },
     ask: SYNC,
-    ways: decided(),
+    ways: { [APPROVE]: decided, [REJECT]: rejected },
   },
   'history-rewritten': {
     make: async (world) => {
@@ -155,7 +158,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.repository.git('update-ref', 'refs/heads/main', first)
     },
     ask: SYNC,
-    ways: decided(),
+    ways: { [APPROVE]: decided, [REJECT]: rejected },
   },
   'mass-deletion': {
     make: async (world) => {
@@ -163,16 +166,19 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.repository.commit({ 'alpha/SKILL.md': null, 'README.md': 'none\n' })
     },
     ask: SYNC,
-    ways: { approved: decided()['approved']! },
+    ways: { [APPROVE]: decided },
   },
   'budget-exceeded': {
     make: async (world) => {
-      await limited(world, 100)
+      await limited(world, 'budget: 100')
       await world.synced()
       await world.repository.commit(many(20))
     },
     ask: SYNC,
-    ways: { approved: decided()['approved']!, 'a larger budget': async ({ world }) => limited(world, 10_000) },
+    ways: {
+      [APPROVE]: decided,
+      'raise `budget` of the pack': async (reader) => limited(reader.world, reader.line('10000')),
+    },
   },
   'default-branch-moved': {
     make: async (world) => {
@@ -181,7 +187,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.repository.git('symbolic-ref', 'HEAD', 'refs/heads/next')
     },
     ask: SYNC,
-    ways: { approved: decided()['approved']!, 'the branch that is meant': configured('ref: main') },
+    ways: { [APPROVE]: decided, 'name the branch that is meant in `ref`': setting('main') },
   },
   'disabled-returns': {
     make: async (world) => {
@@ -191,7 +197,7 @@ const OF_DECISIONS: Readonly<Record<string, Reproduction>> = {
       await world.repository.commit(Object.fromEntries(copies))
     },
     ask: SYNC,
-    ways: { ...decided(), enabled: typing(/skillsyncd enable \S+/, { SKILL: 'team/alpha' }) },
+    ways: { [APPROVE]: decided, 'skillsyncd enable': typing(/skillsyncd enable \S+/, { SKILL: 'team/alpha' }) },
   },
 }
 
@@ -204,7 +210,7 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
       await write(world, ['ref: main', 'include: [alpha]'])
     },
     ask: SYNC,
-    ways: { 'moved with update': typing(/skillsyncd update \S+/) },
+    ways: { 'skillsyncd update': typing(/skillsyncd update \S+/) },
   },
   'not-stored': {
     make: async (world) => {
@@ -213,7 +219,7 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
       await rm(world.home.state, { recursive: true })
     },
     ask: ['sync', '--frozen'],
-    ways: { 'a sync with the network': typing(/skillsyncd sync/) },
+    ways: { 'Run skillsyncd sync once with neither': typing(/skillsyncd sync/) },
   },
   'content-refused': {
     make: async ({ repository }) => {
@@ -224,7 +230,7 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
     },
     ask: SYNC,
     ways: {
-      'a commit without it': async ({ world: { repository } }) => {
+      'Correct upstream what the message names': async ({ world: { repository } }) => {
         const file = { mode: '100644', name: 'SKILL.md', id: await repository.blob(skill('alpha', 'first')) }
         const folder = { mode: '40000', name: 'alpha', id: await repository.rawTree([file]) }
         await repository.commitTree(await repository.rawTree([folder]))
@@ -239,8 +245,8 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
     ask: SYNC,
     says: /Raise `[a-z._]+`, or serve less of the source/,
     ways: {
-      'a higher limit': configured(),
-      'less of the source': async ({ world }) =>
+      'Raise `limits.repository.files`': async (reader) => write(reader.world, [], [reader.line('99')]),
+      'or serve less of the source': async ({ world }) =>
         write(world, ['root: alpha'], ['limits: { repository: { files: 3 } }']),
     },
   },
@@ -250,7 +256,7 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
       for (const name of ['format', 'store.db']) await rm(join(world.home.state, name))
     },
     ask: SYNC,
-    ways: { 'moved away': async ({ world }) => rm(world.home.state, { recursive: true }) },
+    ways: { 'move away what is left of it': async ({ world }) => rm(world.home.state, { recursive: true }) },
   },
   'folder-unsafe': {
     make: async (world) => {
@@ -258,7 +264,11 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
       await chmod(world.home.state, 0o777)
     },
     ask: SYNC,
-    ways: { 'as the message says': async (reader) => reader.runs(/chmod [^;,\n]+/) },
+    ways: {
+      'do as the message says': async (reader) => reader.runs(/chmod [^;,\n]+/),
+      'name another folder with `state`': async (reader) =>
+        write(reader.world, [], [reader.line(`${reader.world.home.path}/other`)]),
+    },
   },
   'store-failed': {
     make: async ({ home }) => {
@@ -268,17 +278,19 @@ const OF_STATE: Readonly<Record<string, Reproduction>> = {
     ask: SYNC,
     says: /Something else is at that place: move it away, or name another place/,
     ways: {
-      'moved away': async ({ world }) => rm(world.home.state),
-      'another place': async ({ world }) => write(world, [], [`state: ${world.home.path}/other`]),
+      'move it away': async ({ world }) => rm(world.home.state),
+      'name another place': async ({ world }) => write(world, [], [`state: ${world.home.path}/other`]),
     },
   },
   'socket-failed': {
     make: async ({ home }) => writeFile(join(home.path, 'run', 'skillsyncd'), 'in the way'),
     ask: ['start'],
     ways: {
-      'another folder': async ({ world: { home } }) => {
-        home.env['XDG_RUNTIME_DIR'] = join(home.path, 'run', 'mine')
-        await mkdir(home.env['XDG_RUNTIME_DIR'], { mode: 0o700 })
+      'Set XDG_RUNTIME_DIR to a folder of this user alone': async (reader) => {
+        const { home } = reader.world
+        const folder = join(home.path, 'run', 'mine')
+        home.env[reader.read(/[A-Z_]{4,}/)] = folder
+        await mkdir(folder, { mode: 0o700 })
       },
     },
     again: SYNC,
@@ -304,24 +316,29 @@ async function reviewed(world: World): Promise<void> {
   await write(world, ['update: review'])
 }
 
-async function limited(world: World, budget: number): Promise<void> {
-  await write(world, [], ['packs:', '  - id: core', '    include: [{ source: team }]', `    budget: ${budget}`])
+async function limited(world: World, budget: string): Promise<void> {
+  await write(world, [], ['packs:', '  - id: core', '    include: [{ source: team }]', `    ${budget}`])
 }
 
 /** Names the credential of the source, which is there. */
-function withToken(): (reader: Reader) => Promise<void> {
-  return async ({ world }) => {
-    world.home.env['TEAM_TOKEN'] = 'secret'
-    await write(world, ['auth: { token: { env: TEAM_TOKEN } }'])
+function withToken(): Way {
+  return async (reader) => {
+    reader.world.home.env['TEAM_TOKEN'] = 'secret'
+    await setting('{ token: { env: TEAM_TOKEN } }')(reader)
   }
 }
 
-/** The commands about a commit that waits. */
-function decided(): Reproduction['ways'] {
-  return {
-    approved: async (reader) => {
-      await reader.types(/skillsyncd diff served upstream --only \S+?(?=[,;])/)
-      await reader.types(/skillsyncd approve \S+ [0-9a-f]+/)
-    },
-  }
+/** Writes the ref with the beginning that the step has. */
+function inFull(): Way {
+  return async (reader) => write(reader.world, [`ref: ${reader.read(/refs\/[a-z]+\//)}v1`])
+}
+
+async function rejected(reader: Reader): Promise<void> {
+  await reader.types(/skillsyncd reject \S+ [0-9a-f]+/)
+}
+
+/** The commands that take a commit which waits. */
+async function decided(reader: Reader): Promise<void> {
+  await reader.types(/skillsyncd diff served upstream --only \S+?(?=[,;])/)
+  await reader.types(/skillsyncd approve \S+ [0-9a-f]+/)
 }

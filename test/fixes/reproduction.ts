@@ -15,24 +15,45 @@ export interface Reproduction {
   readonly ask: readonly string[]
   /** The fix as this message has it, where it is more exact than that of the code, which `explain` has. */
   readonly says?: RegExp
-  /** The ways that the fix has, by name; each is tried in a state of its own. */
-  readonly ways: Readonly<Record<string, (reader: Reader) => Promise<void>>>
+  /** The ways that the fix has, by its words for each; each is tried in a state of its own. */
+  readonly ways: Readonly<Record<string, Way>>
   /** The command that shows the problem gone; the one that met it unless given. */
   readonly again?: readonly string[]
 }
 
+export type Way = (reader: Reader) => Promise<void>
+
 /** A person with a printed fix. */
 export class Reader {
   readonly world: World
+  /** The words of the fix that are followed. */
+  readonly step: string
   /** The fix as it was printed. */
   readonly fix: string
   /** All that was printed with it. */
   readonly message: string
 
-  constructor(world: World, fix: string, message: string) {
+  constructor(world: World, printed: Pick<Reader, 'step' | 'fix' | 'message'>) {
     this.world = world
-    this.fix = fix
-    this.message = message
+    this.step = printed.step
+    this.fix = printed.fix
+    this.message = printed.message
+    expect(this.fix.replaceAll(/\s+/g, ' ')).toContain(this.step)
+  }
+
+  /** The part of the step that fits. */
+  read(part: RegExp): string {
+    const found = part.exec(this.step)
+    if (found === null) throw new Error(`"${this.step}" has no ${part.source}`)
+    return found[1] ?? found[0]
+  }
+
+  /** The line of a configuration that the step names in backticks: a key for the value, or the whole line. */
+  line(value = ''): string {
+    const named = this.read(/`([^`]+)`/)
+    if (named.includes(': ')) return named
+    const keys = named.split('.')
+    return `${keys.join(': { ')}: ${value}${' }'.repeat(keys.length - 1)}`
   }
 
   /** Types the command that the fix has, each word in capitals replaced by what it stands for here. */
@@ -58,7 +79,7 @@ export class Reader {
 export async function reproduce(
   { code, fix }: OfferedFix,
   { source, make, ask, says, again = ask }: Reproduction,
-  way: (reader: Reader) => Promise<void>,
+  [step, way]: readonly [string, Way],
 ): Promise<Printed> {
   await using world = await World.create(source)
   await make(world)
@@ -70,7 +91,7 @@ export async function reproduce(
   const explained = says === undefined ? '' : (await printedBy(world, ['explain', code])).text
   expect(printed, met.text).toBeDefined()
 
-  await way(new Reader(world, `${printed}\n${explained}`, met.text))
+  await way(new Reader(world, { step, fix: `${printed}\n${explained}`, message: met.text }))
 
   return await printedBy(world, again)
 }

@@ -4,7 +4,7 @@ import { offeredFix } from './offered.ts'
 import { reproduce } from './reproduction.ts'
 
 describe.each(Object.entries(OF_SOURCES))('%s', (code, reproduction) => {
-  test.each(Object.entries(reproduction.ways))('is gone after what its fix says: %s', async (_, way) => {
+  test.each(Object.entries(reproduction.ways))('is gone after what its fix says: %s', async (...way) => {
     const after = await reproduce(offeredFix(`problem of a source: ${code}`), reproduction, way)
 
     expect(after.status, after.text).toBe(0)
