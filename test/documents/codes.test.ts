@@ -20,6 +20,13 @@ test('each table of codes is in one page', async () => {
   for (const name of CODE_TABLES()) expect(texts.join('\n').split(`<!-- codes ${name} -->`), name).toHaveLength(2)
 })
 
+test('a fix is shortened where a command is a step, and not where it is the subject', () => {
+  const list = withCodeTables('<!-- codes error-codes -->\n\n<!-- end -->')
+
+  expect(list).toContain('; skillsyncd approve SOURCE ID approves this one after all.')
+  expect(list).toContain('; if the deletion is meant, approve it.')
+})
+
 function fileOf(page: string): string {
   return fileURLToPath(new URL(`../../${page}`, import.meta.url))
 }

@@ -101,13 +101,18 @@ function told(code: Told): string {
 }
 
 function nextStep({ fix }: Told): string {
-  const short = fix.replace(REVIEW, 'Review it').replace(DECIDE, 'approve or reject it').replace(APPROVE, 'approve it')
+  const short = fix
+    .replace(REVIEW, 'Review it')
+    .replace(DECIDE, 'approve or reject it')
+    .replace(APPROVE_LAST, 'approve it')
   return prose(short.startsWith('skillsyncd') ? `${short}.` : `${short.charAt(0).toUpperCase()}${short.slice(1)}.`)
 }
 
 const REVIEW = 'Review it with skillsyncd diff served upstream --only SOURCE'
 const APPROVE = 'skillsyncd approve SOURCE ID'
 const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
+/** Where it is a step, and not the subject of a sentence. */
+const APPROVE_LAST = new RegExp(`${APPROVE}(?=;|$)`)
 
 function events(): readonly ExplainedCode[] {
   return of('event of the log')

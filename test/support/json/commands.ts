@@ -59,7 +59,7 @@ const PROOF_ENDS = z.array(
   }),
 )
 
-/** What `lock` and `update` say of the file. */
+/** The part of `lock` and `update` about the file. */
 const LOCK_FILE = {
   lock: text,
   use: text,
@@ -223,7 +223,7 @@ const LINK_ENDS = z.array(
   }),
 )
 
-/** What was put into folders of agents. */
+/** The links and copies in folders of agents. */
 const LINKED = z.object({
   dryRun: z.boolean(),
   folders: LINK_ENDS,
@@ -641,5 +641,5 @@ export const RESULTS: Readonly<Record<string, z.ZodType>> = {
   '--version': z.object({ skillsyncd: text, node: text, platform: text, arch: text }),
 }
 
-/** What each command prints if it fails before it has a result. */
+/** The output of each command that fails before it has a result. */
 export const FAILURE = z.object({ error: CommandError, exitStatus: z.int().min(1).max(3) })

@@ -154,7 +154,7 @@ export const DOCS_CHANGE = z.enum(['added', 'changed', 'removed'])
 
 const PLUGIN_SKILLS = z.array(z.object({ path: text, isUnlisted: yes.optional() }))
 
-/** What a source has on two sides. */
+/** The content of a source on two sides. */
 export const Difference = named('Difference', 'The difference of a source between two states.', {
   source: text,
   from: Place.optional(),
