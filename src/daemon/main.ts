@@ -11,8 +11,9 @@ if (Number.parseInt(process.versions.node, 10) < FLOOR) {
   // A log stream that is closed or full is no reason to stop serving.
   process.stderr.on('error', () => {})
   // Nothing is imported above: an older Node would fail on the imports with an error that does not give the reason.
-  const { prepareThreads } = await import('./config/process-environment.ts')
-  prepareThreads()
+  const { keepCompiledCode, prepareThreads } = await import('./config/process-environment.ts')
+  keepCompiledCode()
+  prepareThreads(process.argv.slice(2))
   const { run } = await import('./cli.ts')
   const { endThoughHung, leave } = await import('./runtime/force-exit.ts')
   const { stdin, stdout, stderr } = process

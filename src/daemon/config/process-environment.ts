@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync, realpathSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { userInfo } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
+import { codeOf } from '../../base/error-code.ts'
 import { isSystemError } from '../../sync/model/sync-error.ts'
 import { environmentOf } from './environment.ts'
 import type { Environment } from './environment.ts'
@@ -38,14 +40,61 @@ export function personName(): string {
 }
 
 /**
+ * Has Node keep compiled code for the next start in the cache of the user, where nobody else can write: that code is run as
+ * it is. Does nothing for a user without a home, or with NODE_DISABLE_COMPILE_CACHE.
+ */
+export function keepCompiledCode(): void {
+  const home = process.env['HOME'] ?? ''
+  const cache = process.env['XDG_CACHE_HOME'] ?? ''
+  if (!isAbsolute(home)) return
+  const folder = ownCacheIn(isAbsolute(cache) ? cache : join(home, '.cache'))
+  if (folder !== undefined) enableCompileCache(folder)
+}
+
+/** The folder for code in the cache of a user; `undefined` if it cannot be made, or somebody else could write to it. */
+export function ownCacheIn(cache: string): string | undefined {
+  try {
+    for (const folder of [cache, join(cache, 'skillsyncd'), join(cache, 'skillsyncd/code')]) makeFolder(folder)
+    const folder = realpathSync(join(cache, 'skillsyncd/code'))
+    const { uid, mode } = lstatSync(folder)
+    if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return undefined
+    return isOursAbove(dirname(folder)) ? folder : undefined
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return undefined
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+}
+
+/** True if nobody else can exchange an entry of the folder, or of one above it. */
+function isOursAbove(folder: string): boolean {
+  const { uid, mode } = lstatSync(folder)
+  const isSafe = (mode & 0o022) === 0 || (mode & STICKY) !== 0
+  if (!isSafe || (uid !== 0 && uid !== process.getuid?.())) return false
+  return dirname(folder) === folder || isOursAbove(dirname(folder))
+}
+
+/** In a folder with this bit, each user renames and removes only what is his own. */
+const STICKY = 0o1000
+
+/**
  * Makes Node start more threads for the disk and for name lookups, unless the operator sets the number. Each name that
  * a resolver does not answer occupies one, up to half of them. It has no effect if Node has started its threads
- * already.
+ * already. A command that only reads the store gets by with those that Node starts.
  */
-export function prepareThreads(): void {
-  if (process.env['UV_THREADPOOL_SIZE'] === undefined && hasRoomForThreads(textOf))
+export function prepareThreads([command = '']: readonly string[]): void {
+  if (process.env['UV_THREADPOOL_SIZE'] === undefined && !READING.has(command) && hasRoomForThreads(textOf))
     process.env['UV_THREADPOOL_SIZE'] = String(THREADS)
 }
+
+const READING: ReadonlySet<string> = new Set(['--help', '--version', 'explain', 'list', 'log', 'show', 'why'])
 
 /** Half of them can wait for name lookups at once. */
 export const THREADS = 128

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
-import { hasRoomForThreads } from '../../../src/daemon/config/process-environment.ts'
+import { chmod, chown, mkdir, realpath, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { hasRoomForThreads, ownCacheIn } from '../../../src/daemon/config/process-environment.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 
 const UNLIMITED = { '/proc/self/limits': limitsOf('unlimited'), '/proc/self/cgroup': '0::/\n' }
 
@@ -26,6 +29,48 @@ test.each([
   ],
 ])('below a near limit %s, the program starts no more threads than Node does', (_, files) => {
   expect(hasRoomForThreads(readerOf(files))).toBe(false)
+})
+
+describe('the folder for compiled code', () => {
+  test('is made for the user alone, also behind a link to another disk', async () => {
+    await using home = await temporaryFolder()
+    await mkdir(join(home.path, 'disk'))
+    await symlink(join(home.path, 'disk'), join(home.path, 'cache'))
+
+    expect(ownCacheIn(join(home.path, 'cache'))).toBe(join(await realpath(home.path), 'disk/skillsyncd/code'))
+    expect(ownCacheIn(join(home.path, 'cache'))).toBeDefined()
+  })
+
+  test.each([
+    ['it', 'cache/skillsyncd/code', 0o770],
+    ['the folder above it', 'cache/skillsyncd', 0o777],
+    ['the cache', 'cache', 0o775],
+    ['the home', '.', 0o777],
+  ])('is not used if others can write to %s', async (_, name, mode) => {
+    await using home = await temporaryFolder()
+    ownCacheIn(join(home.path, 'cache'))
+    await chmod(join(home.path, name), mode)
+
+    expect(ownCacheIn(join(home.path, 'cache'))).toBeUndefined()
+  })
+
+  test.skipIf(process.getuid?.() !== 0).each(['cache/skillsyncd/code', 'cache/skillsyncd'])(
+    'is not used if %s is of another user',
+    async (name) => {
+      await using home = await temporaryFolder()
+      ownCacheIn(join(home.path, 'cache'))
+      await chown(join(home.path, name), 1, 1)
+
+      expect(ownCacheIn(join(home.path, 'cache'))).toBeUndefined()
+    },
+  )
+
+  test('is not made where there is no home, and nothing is', async () => {
+    await using folder = await temporaryFolder()
+
+    expect(ownCacheIn(join(folder.path, 'nobody/.cache'))).toBeUndefined()
+    await expect(realpath(join(folder.path, 'nobody'))).rejects.toThrow('ENOENT')
+  })
 })
 
 function readerOf(files: Readonly<Record<string, string>>): (file: string) => string {

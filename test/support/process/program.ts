@@ -11,6 +11,9 @@ import { temporaryFolder } from '../temporary.ts'
 /** The built program. */
 export const MAIN = fileURLToPath(new URL('../../../dist/program/main.js', import.meta.url))
 
+/** Where the code that one run compiled is found by the next: most runs of a test suite are of the same program. */
+const CACHE = fileURLToPath(new URL('../../../dist/cache', import.meta.url))
+
 /** The home of somebody who runs the program: what runs there sees nothing of this machine but PATH. */
 export class Home implements AsyncDisposable {
   readonly path: string
@@ -35,6 +38,7 @@ export class Home implements AsyncDisposable {
       LC_ALL: 'C',
       HOME: path,
       TMPDIR: join(path, 'tmp'),
+      XDG_CACHE_HOME: CACHE,
       XDG_CONFIG_HOME: join(path, 'config'),
       XDG_STATE_HOME: join(path, 'state'),
       XDG_RUNTIME_DIR: join(path, 'run'),
