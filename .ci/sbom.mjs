@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-// Writes what the program is made of, as CycloneDX 1.6: each package that users install, with its license, address and digest.
-// The same lock gives the same bytes. (`npm sbom --omit=dev` leaves out what a package for development needs as well.)
+// Writes what the program is made of, as CycloneDX 1.6: each package that the build put into it, with its license, address
+// and digest of the lock. The same build gives the same bytes.
 import { ComponentType, HashAlgorithm } from '@cyclonedx/cyclonedx-library/Enums'
 import { Bom, Component, HashDictionary, LicenseExpression, Metadata } from '@cyclonedx/cyclonedx-library/Models'
 import { JSON as AsJson, JsonSerializer } from '@cyclonedx/cyclonedx-library/Serialize'
@@ -10,16 +10,12 @@ import { Spec1dot6 } from '@cyclonedx/cyclonedx-library/Spec'
 const SORTED = { sortLists: true, space: 2 }
 const [output = 'dist/sbom.cdx.json'] = process.argv.slice(2)
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
-const { '': program, ...dependencies } = packages
+const { '': program } = packages
 const bom = new Bom({
   metadata: new Metadata({ component: componentOf(ComponentType.Application, program.name, program) }),
 })
-for (const [path, entry] of Object.entries(dependencies)) {
-  // An optional peer (`devOptional`) is installed for development alone.
-  if (entry.dev || entry.devOptional) continue
-  const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
-  bom.components.add(componentOf(ComponentType.Library, name, entry))
-}
+for (const { name, path } of JSON.parse(readFileSync('dist/program/packages.json', 'utf8')))
+  bom.components.add(componentOf(ComponentType.Library, name, packages[path]))
 mkdirSync(dirname(output), { recursive: true })
 writeFileSync(output, `${new JsonSerializer(new AsJson.Normalize.Factory(Spec1dot6)).serialize(bom, SORTED)}\n`)
 

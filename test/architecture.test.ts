@@ -128,13 +128,6 @@ test('a script that is started by its name is shipped under that name', async ()
   expect(shipped).toEqual(expect.arrayContaining(names))
 })
 
-test('packages are not shipped in the program, but beside it', async () => {
-  const texts = await Promise.all((await readdir(PROGRAM)).map((name) => readFile(resolve(PROGRAM, name), 'utf8')))
-
-  expect(texts.some((text) => /from "zod"/.test(text))).toBe(true)
-  expect(texts.filter((text) => text.includes('node_modules/'))).toEqual([])
-})
-
 test('what parts of the program have from each other keeps its name, and their files the name of their content', async () => {
   const names = (await readdir(PROGRAM)).filter((name) => name.endsWith('.js'))
   const texts = await Promise.all(names.map((name) => readFile(resolve(PROGRAM, name), 'utf8')))

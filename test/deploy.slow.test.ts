@@ -1,6 +1,8 @@
-import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments, parseDocument } from 'yaml'
 import { optionsOf } from '../src/daemon/cli/help.ts'
@@ -11,9 +13,11 @@ import { exchange, modern } from './conformance/exchange.ts'
 import { GitServer } from './support/git/git-server.ts'
 import { Repository } from './support/git/repository.ts'
 import { Home } from './support/process/program.ts'
+import { temporaryFolder } from './support/temporary.ts'
 
 // No engine of containers and no cluster is needed: what of these files the program has to keep is run as they say it.
 
+const run = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))
 const containerfile = await textOf('examples/container/Containerfile')
 const manifest = parseAllDocuments(await textOf('examples/kubernetes/skillsyncd.yaml')).map((document) => {
@@ -55,6 +59,26 @@ describe('examples/container', () => {
     expect(new Set(letThrough.map(([, name]) => name))).toEqual(new Set(copied))
     for (const name of copied)
       await expect(readFile(join(root, name)).catch(({ code }) => code)).resolves.not.toBe('ENOENT')
+  })
+
+  test('its build makes a program that needs nothing beside itself', { timeout: BUILD_MS }, async () => {
+    await using build = await temporaryFolder()
+    await using opt = await temporaryFolder()
+    for (const [, names = '', to = ''] of containerfile.matchAll(/^COPY (?!--from)(.+) (\S+)$/gm))
+      for (const name of names.split(' '))
+        await cp(join(root, name), placeOf(build.path, name, to), { recursive: true })
+    // In place of `npm ci`, which this machine has done already.
+    await symlink(join(root, 'node_modules'), join(build.path, 'node_modules'))
+    const [, steps = ''] = /^RUN (npm run build.*)$/m.exec(containerfile) ?? []
+
+    await run('sh', ['-c', steps], { cwd: build.path })
+    for (const [, names = '', to = ''] of containerfile.matchAll(/^COPY --from=build (.+) (\S+)$/gm))
+      for (const name of names.split(' '))
+        await cp(name.replace('/build', build.path), placeOf(opt.path, name, to), { recursive: true })
+    const program = join(opt.path, 'opt/skillsyncd/dist/program/main.js')
+    const { stdout } = await run(process.execPath, [program, '--version'], { cwd: '/' })
+
+    expect(stdout).toContain(`skillsyncd ${packageJson.version}\n`)
   })
 
   test('its command starts the daemon once there is a token, its check finds it healthy, and a signal ends it', async () => {
@@ -200,6 +224,14 @@ describe('server.json, for the registry of MCP', () => {
     }
   })
 })
+
+/** The place of what COPY copies: in a folder that ends with a slash, or under the name that it gives. */
+function placeOf(folder: string, name: string, to: string): string {
+  return join(folder, to.endsWith('/') ? join(to, basename(name)) : to)
+}
+
+/** The types of a whole program are checked, beside other tests. */
+const BUILD_MS = 300_000
 
 function textOf(file: string): Promise<string> {
   return readFile(join(root, file), 'utf8')
