@@ -75,7 +75,8 @@ export class Daemon implements AsyncDisposable {
     const reloadState = before === undefined ? await newReloadState(config, context) : before.#reloadState
     if (before === undefined) startLasting(reloadState, context.replica)
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
-    const { linking, views } = reloadState
+    const { linking, names, views } = reloadState
+    names.configure(config.limits.fetch)
     const lock = new KnownLock(config)
     // A hub of many sources without a scanner has none to read.
     if (config.gate?.asked.kind === 'scanner') for (const id of ids) await context.store.scans.read(id)

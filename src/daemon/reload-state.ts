@@ -44,10 +44,7 @@ export interface ReloadState {
   readonly startedAt: Date
 }
 
-export async function newReloadState(
-  { state, limits, serve: { oauth } }: Config,
-  parts: DaemonContext,
-): Promise<ReloadState> {
+export async function newReloadState({ state, serve: { oauth } }: Config, parts: DaemonContext): Promise<ReloadState> {
   const { clock, shared } = parts
   const hold = parts.replica && holdFor(parts.replica)
   const registry = new Registry(hold)
@@ -66,7 +63,7 @@ export async function newReloadState(
     oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks })),
     pageSessions: shared && new PageSessionRecords({ ...parts, shared, tokens, hasPacks }),
     hosts: new HostBackoff(clock),
-    names: new HostNames(clock, limits.fetch.connectMs),
+    names: new HostNames(clock),
     linking: new LinkSync(parts, views, registry),
     contract: new ContractNews(registry, parts),
     pulls: new PullCounts(),

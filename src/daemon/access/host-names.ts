@@ -5,6 +5,7 @@ import { resultWithin } from '../../base/async/wait-at-most.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Address } from '../../sync/upstream/http/host-access.ts'
 import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
+import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import { THREADS } from '../config/process-environment.ts'
 import { HostSemaphore } from '../runtime/host-semaphore.ts'
 
@@ -18,18 +19,21 @@ export type LookUp = (name: string) => Promise<readonly Address[]>
 export class HostNames {
   readonly #lookUp: LookUp
   readonly #clock: Clock
-  readonly #waitMs: number
+  #waitMs = 0
   readonly #places: HostSemaphore
   readonly #running = new Map<string, Promise<readonly Address[]>>()
   /** The last answer for each name. */
   readonly #answers = new Map<string, Answer>()
 
-  /** A name without an answer within `waitMs` fails with `dns-failed`. */
-  constructor(clock: Clock, waitMs: number, lookUp: LookUp = systemLookUp) {
+  constructor(clock: Clock, lookUp: LookUp = systemLookUp) {
     this.#lookUp = lookUp
     this.#clock = clock
-    this.#waitMs = waitMs
     this.#places = new HostSemaphore(LOOKUP_PLACES, clock)
+  }
+
+  /** From now on, a name without an answer within `waitMs` fails with `dns-failed`. */
+  configure({ connectMs }: Pick<FetchLimits, 'connectMs'>): void {
+    this.#waitMs = connectMs
   }
 
   /** Returns the last answer for a name if the resolver gives none now. */

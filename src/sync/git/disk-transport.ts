@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
 import { getConfig } from 'isomorphic-git'
 import { SyncError } from '../model/sync-error.ts'
@@ -119,9 +119,19 @@ async function isThere(path: string): Promise<boolean> {
   return (await unlessAbsent(stat(path), path)) !== undefined
 }
 
+/** The beginning of a file; empty for what is no file. All that is read so has one line, and a pipe would never answer. */
 async function textOf(path: string): Promise<string> {
-  return (await unlessAbsent(readFile(path, 'utf8'), path)) ?? ''
+  if ((await unlessAbsent(stat(path), path))?.isFile() !== true) return ''
+  await using file = await unlessAbsent(open(path), path)
+  const { buffer, bytesRead } = (await file?.read(Buffer.alloc(MOST_BYTES))) ?? {
+    buffer: Buffer.alloc(0),
+    bytesRead: 0,
+  }
+  return buffer.toString('utf8', 0, bytesRead)
 }
+
+/** Longer than every path. */
+const MOST_BYTES = 8_192
 
 /** `undefined` if nothing exists there. An unreadable repository is an error, because it still exists. */
 async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promise<Value | undefined> {

@@ -35,6 +35,15 @@ test('a resolver that gives no answer is asked for a name once at a time, and it
   expect(resolver.asked).toEqual(['good', 'good'])
 })
 
+test('the time that a reload sets counts for the next name', async () => {
+  const { clock, names } = resolving()
+  names.configure({ connectMs: 1_000 })
+  const outcome = names.addressesOf('silent', STEADY).catch((error: unknown) => error)
+  await clock.advance(1_000)
+
+  expect(await outcome).toMatchObject({ code: 'dns-failed', message: expect.stringContaining('1000 ms') })
+})
+
 test('an answer of the last five seconds is not asked for again', async () => {
   const { clock, resolver, names } = resolving()
   await names.addressesOf('good', STEADY)
@@ -67,7 +76,9 @@ test('an address is not looked up', async () => {
 
 function resolving() {
   const [clock, resolver] = [new FakeClock(), new Resolver()]
-  return { clock, resolver, names: new HostNames(clock, 10_000, resolver.lookUp) }
+  const names = new HostNames(clock, resolver.lookUp)
+  names.configure({ connectMs: 10_000 })
+  return { clock, resolver, names }
 }
 
 /** Answers for each name, unless it begins with `silent`. */

@@ -1,11 +1,15 @@
-import { cp, lstat, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { cp, lstat, mkdir, open, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Repository, runGit } from '../../support/git/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../upstream/reached.ts'
+
+const run = promisify(execFile)
 
 test('a repository with a work tree is read from its commits, not from its files', async () => {
   await using repository = await sample()
@@ -65,6 +69,23 @@ test.each([
     message: expect.stringContaining(`": ${why}`),
     fix: expect.stringContaining(fix),
   })
+})
+
+test('a .git that is a pipe, an empty folder or a file of many megabytes is no repository, and holds up nothing', async () => {
+  await using folder = await temporaryFolder()
+  for (const name of ['pipe', 'folder/.git', 'long']) await mkdir(join(folder.path, name), { recursive: true })
+  await run('mkfifo', [join(folder.path, 'pipe/.git')])
+  const long = await open(join(folder.path, 'long/.git'), 'w')
+  await long.truncate(8_000_000_000)
+  await long.close()
+
+  for (const name of ['pipe', 'folder', 'long']) {
+    await using reached = await reach(pathToFileURL(join(folder.path, name)).href)
+    await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
+      code: 'repository-not-found',
+      message: expect.stringContaining('there is no git repository'),
+    })
+  }
 })
 
 test('a repository that borrows objects takes the git program', async () => {
