@@ -133,6 +133,8 @@ class Walk {
       const position = this.#start(pair.key) ?? this.place(path, 'value')
       if (typeof key !== 'string' || key === '__proto__') {
         this.#refuse(path, position, 'a key here is not text; put it in quotes if it is intended')
+      } else if (/^\s/.test(key)) {
+        this.#refuse(path, position, 'this begins with a character that only looks like a space; write plain spaces')
       } else if (Object.hasOwn(mapping, key)) {
         const message = 'the key is here a second time; keep one of the two'
         this.duplicates.push({ path: [...path, key], at: position, message })

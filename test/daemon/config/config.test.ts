@@ -588,6 +588,11 @@ test.each([
     `${TEAM}serve:\n  http:\n\t\tport: 1\n`,
     '6:1 : a tab is used where spaces are required; indent with spaces',
   ],
+  [
+    'a no-break space indents a key',
+    `${TEAM}serve:\n\u00A0 ttl: 1m\n`,
+    '5:1 : this begins with a character that only looks like a space; write plain spaces',
+  ],
   ['the colon of a key with entries is missing', 'sources\n  - id: team\n', `1:1 : ${NO_COLON}`],
   [
     'the colon of a key before others is missing',
