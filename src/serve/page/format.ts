@@ -47,8 +47,8 @@ export function minute(at: string | undefined): Html | undefined {
 
 /** Renders the last change of a skill's content, with the author of the commit that brought it. */
 export function contentMoment({ at, change, commit }: ContentMoment, now: Date): Html {
-  const by =
-    commit === undefined || commit.author === '' ? EMPTY_HTML : html`, with a commit by ${isolateText(commit.author)}`
+  const author = commit?.words?.author ?? ''
+  const by = author === '' ? EMPTY_HTML : html`, with a commit by ${isolateText(author)}`
   return html`${CHANGES[change]} ${ago(at, now)}${by}`
 }
 
@@ -72,6 +72,11 @@ export function refText(ref: string): string {
   return ref.replace(/^refs\/(?:heads|tags)\//, '')
 }
 
+/** True for the ref of a git repository: the others have only a digest in place of a commit. */
+export function isCommit(ref: string): boolean {
+  return ![FOLDER_REF, LISTING_REF, CHANNEL_REF].includes(ref)
+}
+
 /** The message and author of a commit. */
 export interface CommitWords {
   /** The first line of the message. */
@@ -83,7 +88,7 @@ export interface CommitWords {
 
 /** Parses the raw commit of a snapshot. `undefined` if there is no commit: a folder has only its content. */
 export function commitWords({ revision, proof }: Pick<Snapshot, 'revision' | 'proof'>): CommitWords | undefined {
-  if ([FOLDER_REF, LISTING_REF, CHANNEL_REF].includes(revision.ref)) return undefined
+  if (!isCommit(revision.ref)) return undefined
   const text = Buffer.from(proof.commit, 'base64').toString('utf8')
   const end = text.indexOf('\n\n')
   if (end === -1) return undefined

@@ -160,15 +160,17 @@ export interface ContentMoment {
   /** ISO 8601, UTC. */
   readonly at: string
   readonly generation: number
-  /** `unknown`: no earlier generation is kept, so the skill may have its content for longer. */
+  /** The generation before it, 0 for none; absent if the contents of one of the two are gone. */
+  readonly before?: number
+  /** `unknown`: the records do not reach further back, so the skill may have its content for longer. */
   readonly change: 'added' | 'changed' | 'approved' | 'unknown'
   /** True if it was there when its source came. */
   readonly isFirst?: true
   /**
    * The commit with which the content came, if the hub had the source before. Earlier commits, which the hub never had,
-   * may have changed the skill.
+   * may have changed the skill. `words`: absent if the contents of the generation are gone.
    */
-  readonly commit?: CommitWords & { readonly id: string }
+  readonly commit?: { readonly id: string; readonly words?: CommitWords | undefined }
   /** The changes before, newest first. */
   readonly earlier?: readonly ContentMoment[]
 }

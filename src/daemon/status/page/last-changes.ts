@@ -1,7 +1,9 @@
-import { commitWords } from '../../../serve/page/format.ts'
+import { commitWords, isCommit } from '../../../serve/page/format.ts'
+import type { CommitWords } from '../../../serve/page/format.ts'
 import type { ContentMoment } from '../../../serve/page/page-data.ts'
-import type { Generation } from '../../../sync/model/generation.ts'
-import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { RecordedMove } from '../../../sync/model/changes/generation-record.ts'
+import { skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillChange, SkillStates } from '../../../sync/model/changes/skill-changes.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Store } from '../../../sync/store/store.ts'
 
@@ -13,114 +15,88 @@ export interface LastChanges {
 }
 
 /**
- * Returns since when each skill has the content that it has now, and its changes before, as far back as the last 500 generations that are kept.
- * What happened between two generations is not known: a source may have moved by several commits.
+ * Returns since when each skill has the content that it has now, and its changes before, as far back as the last 500
+ * records of generations. What happened between two generations is not known: a source may have moved by several commits.
  */
-export async function lastChangesOf(store: Store): Promise<LastChanges[]> {
-  const [served, ...earlier] = await generationsOf(store)
+export async function lastChangesOf({ generations, snapshots }: Store): Promise<LastChanges[]> {
+  const served = await generations.current()
   if (served === undefined) return []
-  const all: LastChanges[] = []
-  for (const { source } of served.sources) {
-    const moments = await momentsOf(source, [served, ...earlier], store)
-    all.push({ source, moments })
+  const sources = new Map<SourceId, FollowedSource>()
+  for (const { source, snapshot } of served.sources)
+    sources.set(source, new FollowedSource(skillStatesOf(await snapshots.read(snapshot))))
+  const kept = new Set([0, ...(await generations.numbers())])
+  let oldest = { at: served.createdAt, generation: served.number }
+  for (let number = served.number, left = MOST_RECORDS; number > 0 && left > 0; left -= 1) {
+    const record = await generations.records.read(number)
+    if (record === undefined) break
+    const { createdAt: at, before } = record
+    oldest = { at, generation: number }
+    if (record.moves === undefined) break
+    const generation = kept.has(number) ? await generations.read(number) : undefined
+    const moment = { ...oldest, ...(generation !== undefined && kept.has(before) && { before }) }
+    for (const move of record.moves) {
+      const digest = generation?.sources.find(({ source }) => source === move.source)?.snapshot
+      const snapshot = digest === undefined ? undefined : await snapshots.readWhole(digest)
+      sources.get(move.source)?.follow(move, moment, snapshot && commitWords(snapshot))
+    }
+    number = before
   }
-  return all
+  return [...sources].map(([source, followed]) => ({ source, moments: followed.endAt(oldest) }))
 }
 
-/** Returns the served generation and those before it, up to the first that cannot be read. Newest first. */
-async function generationsOf(store: Store): Promise<Generation[]> {
-  const served = (await store.generations.current())?.number ?? 0
-  const generations: Generation[] = []
-  for (const number of await store.generations.numbers()) {
-    if (generations.length === MOST_GENERATIONS) break
-    if (number > served) continue
-    const generation = await store.generations.read(number)
-    if (generation === undefined) break
-    generations.push(generation)
-  }
-  return generations
-}
-
-/** Each can have a snapshot of its own to read. */
-const MOST_GENERATIONS = 500
+const MOST_RECORDS = 500
 
 type Moment = LastChanges['moments'][number]
 
-async function momentsOf(source: SourceId, generations: readonly Generation[], store: Store): Promise<Moment[]> {
-  const heldIn = ({ sources }: Generation): string | undefined =>
-    sources.find((held) => held.source === source)?.snapshot
-  const [first, ...earlier] = generations
-  const current = first && (await readHeld(heldIn(first), store))
-  if (first === undefined || current === undefined) return []
-  const moments: Moment[] = []
-  // The oldest generation so far of those with equal content of the source.
-  let since: Since = { generation: first, held: current }
-  const paths = [...current.digests.keys()]
-  const end = (paths: readonly string[] = [], change: Change): void => {
-    if (paths.length > 0) moments.push({ ...momentIn(since, change), paths })
+/** The skills of a source, followed from the served generation to those before it. */
+class FollowedSource {
+  readonly #moments: Moment[] = []
+  readonly #paths: ReadonlySet<string>
+  /** The skills that are there in the generation that is reached. */
+  readonly #present: Set<string>
+  #isEnded = false
+
+  constructor(served: SkillStates) {
+    this.#paths = new Set([...served].flatMap(([path, { digest }]) => (digest === undefined ? [] : [path])))
+    this.#present = new Set(this.#paths)
   }
-  for (const generation of earlier) {
-    const digest = heldIn(generation)
-    const held = digest === since.held.digest ? since.held : await readHeld(digest, store)
-    // A snapshot that cannot be read says nothing of what was before.
-    if (digest !== undefined && held === undefined) break
-    const { digests } = since.held
-    const parts = Object.groupBy(paths, (path) => (digests.has(path) ? changeOf(path, held, since.held) : 'none'))
-    for (const change of ['source-added', 'added', 'changed'] as const) end(parts[change], change)
-    if (held === undefined) return moments
-    since = { generation, held }
+
+  /** `moment`: the generation of this move. `words`: those of its commit, if they are kept. */
+  follow({ from, to, skills, leftOut }: RecordedMove, moment: Place, words: CommitWords | undefined): void {
+    if (this.#isEnded) return
+    // The first commit of a source that this hub had says nothing of one of its skills.
+    if (from === undefined) return this.#end({ ...moment, change: 'added', isFirst: true })
+    const commit = to && isCommit(to.ref) ? { commit: { id: to.commit, words } } : {}
+    const changed = Map.groupBy(skills, (change) => this.#stepBack(change))
+    for (const change of ['added', 'changed'] as const) {
+      const paths = changed.get(change)?.map(({ path }) => path)
+      if (paths !== undefined) this.#moments.push({ ...moment, change, ...commit, paths })
+    }
+    if (leftOut !== undefined) this.#end({ at: moment.at, generation: moment.generation, change: 'unknown' })
   }
-  const oldest = paths.filter((path) => since.held.digests.has(path))
-  end(oldest, since.generation.number === 1 ? 'source-added' : 'unknown')
-  return moments
+
+  /** Returns all moments; those of the skills that are still there are not known. */
+  endAt(oldest: Place): readonly Moment[] {
+    if (!this.#isEnded) this.#end({ ...oldest, change: 'unknown' })
+    return this.#moments
+  }
+
+  #end(moment: ContentMoment): void {
+    this.#isEnded = true
+    if (this.#present.size > 0) this.#moments.push({ ...moment, paths: [...this.#present] })
+  }
+
+  #stepBack({ path, from, to }: SkillChange): 'added' | 'changed' | 'none' {
+    const isThere = to !== undefined && this.#present.delete(path)
+    if (from !== undefined && this.#paths.has(from.path)) this.#present.add(from.path)
+    if (!isThere) return 'none'
+    if (from?.path !== path) return 'added'
+    return from.digest === to.digest ? 'none' : 'changed'
+  }
 }
 
-type Change = 'source-added' | 'added' | 'changed' | 'unknown'
-
-/** Compares a skill with what was before. `before`: `undefined` if nothing of the source was. */
-function changeOf(path: string, before: Held | undefined, after: Held): Exclude<Change, 'unknown'> | 'none' {
-  if (before === undefined) return 'source-added'
-  const digest = before.digests.get(path)
-  if (digest === undefined) return 'added'
-  return digest === after.digests.get(path) ? 'none' : 'changed'
-}
-
-interface Since {
-  readonly generation: Generation
-  readonly held: Held
-}
-
-/** The part of a snapshot that is compared. */
-interface Held {
-  readonly digest: string
-  /** The digest of each skill that it serves, by path. */
-  readonly digests: ReadonlyMap<string, string>
-  readonly commit: ContentMoment['commit']
-}
-
-/** `undefined` if there is no snapshot, or it is damaged. */
-async function readHeld(digest: string | undefined, store: Store): Promise<Held | undefined> {
-  const snapshot = digest === undefined ? undefined : await store.snapshots.readWhole(digest)
-  if (digest === undefined || snapshot === undefined) return undefined
-  const served = snapshot.skills.flatMap(({ path, standing, digest: of }) =>
-    standing === 'withheld' || of === undefined ? [] : [[path, of] as const],
-  )
-  return { digest, digests: new Map(served), commit: commitIn(snapshot) }
-}
-
-function commitIn(snapshot: Snapshot): ContentMoment['commit'] {
-  const words = commitWords(snapshot)
-  return words && { id: snapshot.revision.commit, ...words }
-}
-
-function momentIn(
-  { generation: { createdAt: at, number: generation }, held: { commit } }: Since,
-  change: Change,
-): ContentMoment {
-  // The first commit of a source that this hub had says nothing of one of its skills.
-  if (change === 'source-added') return { at, generation, change: 'added', isFirst: true }
-  return { at, generation, change, ...(change !== 'unknown' && commit !== undefined && { commit }) }
-}
+/** A generation of a moment. */
+type Place = Pick<ContentMoment, 'at' | 'generation' | 'before'>
 
 /** The rules by which the page shows the last changes of one source. */
 export interface MomentRules {

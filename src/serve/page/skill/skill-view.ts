@@ -296,13 +296,13 @@ function historyOf(entry: CatalogSkill, moment: ContentMoment | undefined, view:
     </ol>`
 }
 
-function momentItem({ at, change, generation, commit }: ContentMoment, isWhole: boolean, up: string): Html {
-  const compared = `${up}changes?from=${generation - 1}&to=${generation}`
+function momentItem({ at, change, generation, before, commit }: ContentMoment, isWhole: boolean, up: string): Html {
+  const compared = `${up}changes?from=${before}&to=${generation}`
   const where =
-    change === 'unknown' ? html`generation ${generation}` : html`<a href="${compared}">generation ${generation}</a>`
+    before === undefined ? html`generation ${generation}` : html`<a href="${compared}">generation ${generation}</a>`
   return html`<li>
     ${CHANGES[change]} ${minute(at)}${isWhole ? html`, ${where}` : EMPTY_HTML}
-    ${commit === undefined ? EMPTY_HTML : html`${shortCommit(commit.id)} ${wordsHtml(commit)}`}
+    ${commit === undefined ? EMPTY_HTML : html`${shortCommit(commit.id)} ${commit.words && wordsHtml(commit.words)}`}
   </li>`
 }
 

@@ -127,14 +127,43 @@ describe('when a skill changed', () => {
     expect((await factsOf(served))['edited']).toMatch(/^fx added 0 s ago, with a commit by /)
   })
 
-  test('is not said where no earlier generation is kept: it is at least so long ago', async () => {
+  test('is known of generations that are not kept, without a comparison and without the author', async () => {
     await using hub = await started(['retention: { generations: 2, younger_than: 1s }'])
     const { served, repository, pass } = hub
+    const commits: string[] = []
     for (const body of ['2', '3', '4']) {
       pass(3)
-      await repository.commit({ 'edited/SKILL.md': skill('edited', body) })
+      commits.push(await repository.commit({ 'edited/SKILL.md': skill('edited', body) }))
       await served.sync()
     }
+
+    const facts = await factsOf(served)
+    const old = await pageOf(served, '/skills/fx/old/')
+    const edited = await pageOf(served, '/skills/fx/edited/')
+    const [, history = ''] = /<ol class="files">([^]*?)<\/ol>/.exec(edited.text) ?? []
+    const offered = Array.from(history.matchAll(/changes\?from=\d+&#38;to=\d+/g), ([link]) => link.replace('#38;', ''))
+
+    expect(facts['edited']).toMatch(/^fx changed 0 s ago, with a commit by Ada Author$/)
+    expect(facts['old']).toBe('fx')
+    expect(plain(old.text)).toContain('added 9 days ago')
+    expect(plain(history)).toMatch(
+      new RegExp(
+        `generation 4 ${commits[2]?.slice(0, 12)} change Ada .* generation 3 .* generation 2 ${commits[0]?.slice(0, 12)} added .* generation 1$`,
+      ),
+    )
+    expect(offered).toEqual(['changes?from=3&to=4'])
+    expect((await ask(served.http.url, `/${offered[0]}`)).status).toBe(200)
+  })
+
+  test('is not said beyond ninety days: it is at least so long ago', async () => {
+    await using hub = await started()
+    const { served, repository, pass } = hub
+    pass(100)
+    await repository.commit({ 'edited/SKILL.md': skill('edited', '2') })
+    await served.sync()
+    pass(3)
+    await repository.commit({ 'edited/SKILL.md': skill('edited', '3') })
+    await served.sync()
 
     const facts = await factsOf(served)
     const { text } = await pageOf(served, '/skills/fx/old/')
