@@ -24,24 +24,30 @@ function numbersIn(params: URLSearchParams): { readonly from?: number; readonly 
 
 async function historyView(view: PageView): Promise<PageBody> {
   const moments = await view.host.history()
+  if (moments === undefined) return UNREADABLE
   const intro = html`<h1>Changes</h1>
     <p class="quiet">
       Each change of the served skills is a new generation. <a href="${view.up}changes.atom">Feed (Atom)</a>
     </p>`
-  const content =
-    moments === undefined
-      ? html`${intro}
-          <p class="note">The generations cannot be read at the moment. Reload this page to try again.</p>`
-      : html`${intro}
-          <div id="changes" data-live>
-            ${moments.length === 0 ? NOTHING_SERVED : EMPTY_HTML}
-            <ol class="list">
-              ${historyItems(moments, view)}
-            </ol>
-            ${moments[1] === undefined ? EMPTY_HTML : compareForm(moments[0]?.generation ?? 0, view.up)}
-          </div>`
+  const content = html`${intro}
+    <div id="changes" data-live>
+      ${moments.length === 0 ? NOTHING_SERVED : EMPTY_HTML}
+      <ol class="list">
+        ${historyItems(moments, view)}
+      </ol>
+      ${moments[1] === undefined ? EMPTY_HTML : compareForm(moments[0]?.generation ?? 0, view.up)}
+    </div>`
   const head = html`<link rel="alternate" type="application/atom+xml" title="Changes" href="${view.up}changes.atom" />`
   return { title: 'Changes', place: 'changes', content, head }
+}
+
+/** The answer while the generations cannot be read, of the feed too. */
+export const UNREADABLE: PageBody = {
+  status: 503,
+  title: 'Changes',
+  place: 'changes',
+  content: html`<h1>Changes</h1>
+    <p class="note">The generations cannot be read at the moment. Reload this page to try again.</p>`,
 }
 
 const NOTHING_SERVED = html`<p>Nothing has been served yet. The first pull that succeeds makes generation 1.</p>`

@@ -1,7 +1,8 @@
 import { changesText } from '../../../sync/model/changes/skill-changes.ts'
-import { movesOf } from '../changes-view.ts'
+import { movesOf, UNREADABLE } from '../changes-view.ts'
 import { escapedText, html, isolateText, plainText } from '../html.ts'
 import type { Html } from '../html.ts'
+import type { PageBody } from '../layout.ts'
 import type { PageDecision, PageGeneration } from '../page-data.ts'
 import type { PageView } from '../page-view.ts'
 
@@ -11,8 +12,9 @@ export interface Feed {
 }
 
 /** Renders the latest generations, and for readers who may know them the decisions, newest first. */
-export async function changesFeed({ address, host }: PageView, name: string): Promise<Feed> {
-  const moments = (await host.history()) ?? []
+export async function changesFeed({ address, host }: PageView, name: string): Promise<Feed | PageBody> {
+  const moments = await host.history()
+  if (moments === undefined) return UNREADABLE
   const entries = [...moments.flatMap(generationEntry), ...host.decisions().map(decisionEntry)].toSorted((a, b) =>
     a.at < b.at ? 1 : -1,
   )

@@ -1,3 +1,5 @@
+import { mkdir, rename, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/base/async/clock.ts'
 import type { Principal } from '../../../../src/serve/principal.ts'
@@ -275,6 +277,25 @@ test('a skill at the root has a name in the changes', async () => {
   expect(text).toContain('<span class="warn">renamed</span> <bdi>the root</bdi> to <bdi>moved</bdi>')
   expect(text).toContain('<span class="good">added</span> <bdi>the root</bdi>')
   expect(compared.text).toContain('from <bdi>the root</bdi>')
+})
+
+test('while the generations cannot be read, neither the page nor its feed says that there are none', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'one/SKILL.md': skill('one') })
+  await using served = await serve(repository)
+  const file = join(served.config.state, 'store.db')
+  await rename(file, `${file}.own`)
+  await mkdir(file)
+
+  const answers = [await page(served, '/changes'), await page(served, '/changes.atom')]
+
+  await rmdir(file)
+  await rename(`${file}.own`, file)
+  for (const { status, text } of answers) {
+    expect(status).toBe(503)
+    expect(text).toContain('cannot be read at the moment')
+  }
+  expect((await page(served, '/changes.atom')).text).toContain('<title>Generation 1')
 })
 
 /** The decisions of the page and the feed. */
