@@ -37,7 +37,7 @@ export const FEATURES: readonly Feature<DaemonParts, WholeConfig>[] = [
   authorFeature,
 ]
 
-/** Those with a part in `status`, in the order of their lines, and of the folders that they write. */
+/** Those with a part in `status`, in the order of their lines, of the folders that they write, and of their ways to connect. */
 const IN_STATUS: typeof FEATURES = [
   agentFoldersFeature,
   marketplaceFeature,
@@ -95,10 +95,11 @@ export interface LoadedSurfaces extends Required<FeatureSurfaces<DaemonParts>> {
 
 /** Loads what features add to what is served. */
 export async function loadSurfaces(): Promise<LoadedSurfaces> {
-  const all = await Promise.all(FEATURES.map(async ({ surfaces }) => (await surfaces?.()) ?? {}))
+  const all = await allOf(({ surfaces }) => surfaces)
+  const inStatus = await allOf(({ surfaces }) => surfaces, IN_STATUS)
   return {
     pages: Object.fromEntries(all.flatMap(({ pages = {} }) => Object.entries(pages))),
-    sections: (parts) => all.flatMap(({ sections }) => sections?.(parts) ?? []),
+    sections: (parts) => inStatus.flatMap(({ sections }) => sections?.(parts) ?? []),
     families: (parts) => all.flatMap(({ families }) => families?.(parts) ?? []),
     open(server) {
       const opened = all.flatMap(({ open }) => open?.(server) ?? [])

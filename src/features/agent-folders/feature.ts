@@ -16,6 +16,13 @@ export const agentFoldersFeature: Feature<LinkParts, LinkingConfig> = {
   status: async () => ({ found: (await import('./folder-status.ts')).foundFolders }),
   folders: async () => ({ of: (await import('./link-config.ts')).writtenFolders }),
   sourceNotes: async () => ({ lines: (await import('./folder-status.ts')).unfollowedLines }),
+  async surfaces() {
+    const [{ AGENTS }, { foldersSection }] = await Promise.all([
+      import('./agents.ts'),
+      import('../../serve/page/connect-view.ts'),
+    ])
+    return { sections: () => [foldersSection(AGENTS.map(({ id }) => id))] }
+  },
   async requests() {
     const all = await import('./link-requests.ts')
     return [all.linkRequest, all.unlinkRequest]

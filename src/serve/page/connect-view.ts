@@ -2,7 +2,7 @@ import { shellWord } from '../../base/text/shell-word.ts'
 import { EMPTY_HTML, html, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
-import type { PageView } from './page-view.ts'
+import type { FeatureSection, PageView } from './page-view.ts'
 import { snippet } from './snippet.ts'
 
 /** Renders the setup of clients for this server, ready to copy: one way for each, folders first. */
@@ -20,21 +20,12 @@ export function connectView(view: PageView): PageBody {
       ${
         isTokenRequired
           ? html`<p class="note">
-              Each client needs a token: <code>skillsyncd hub token add NAME</code> there creates one. Clients that can
-              read it from the environment variable <code>SKILLS_TOKEN</code>. For the others, replace TOKEN with it.
+              Each client needs a token: <code>skillsyncd hub token add NAME</code> on the hub creates one. Clients that
+              can read it from the environment variable <code>SKILLS_TOKEN</code>. For the others, replace TOKEN with
+              it.
             </p>`
           : EMPTY_HTML
       }
-      <h2>Folders of agents</h2>
-      <p>
-        On a machine with skillsyncd, its daemon keeps the folder of an agent current. The names of the agents are
-        ${FOLDERS.map((name) => html`<code>${name}</code> `)}.
-      </p>
-      ${snippet('Shell', 'skillsyncd link claude-code', 'the command that links the skills')}
-      <p>
-        On another machine than the hub, the configuration there names the hub. It may put scripts into the folders.
-      </p>
-      ${snippet('~/.config/skillsyncd/skillsyncd.yaml', sourceYaml(`${address}/mcp`, isTokenRequired), 'the source')}
       ${sections.map(({ content }) => content)}
       <h2>MCP</h2>
       <p>For the other clients. One address serves every revision of the protocol.</p>
@@ -51,8 +42,22 @@ export function connectView(view: PageView): PageBody {
   }
 }
 
-/** The agents whose folders `skillsyncd link` fills, as it names them. */
-const FOLDERS = 'claude-code codex copilot vscode cursor gemini-cli opencode windsurf antigravity agents'.split(' ')
+/** Renders the way by the folders of these agents. */
+export function foldersSection(agents: readonly string[]): FeatureSection {
+  return ({ address, host }) => ({
+    clients: [],
+    content: html`<h2>Folders of agents</h2>
+      <p>
+        On a machine with skillsyncd, its daemon keeps the folder of an agent current. The names of the agents are
+        ${agents.map((name) => html`<code>${name}</code> `)}.
+      </p>
+      ${snippet('Shell', 'skillsyncd link claude-code', 'the command that links the skills')}
+      <p>
+        On another machine than the hub, the configuration there names the hub. It may put scripts into the folders.
+      </p>
+      ${snippet('~/.config/skillsyncd/skillsyncd.yaml', sourceYaml(`${address}/mcp`, host.isTokenRequired), 'the source')}`,
+  })
+}
 
 function sourceYaml(url: string, isTokenRequired: boolean): string {
   const auth = isTokenRequired ? `\n    auth: { token: { env: ${TOKEN} } }` : ''

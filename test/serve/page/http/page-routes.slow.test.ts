@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newToken } from '../../../../src/daemon/access/tokens.ts'
+import { AGENTS } from '../../../../src/features/agent-folders/agents.ts'
 import type { Scope } from '../../../../src/serve/principal.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { TokenIssuer } from '../../../support/http/issuer.ts'
@@ -48,6 +49,8 @@ describe('where no token is needed', () => {
     expect(text).not.toContain(commit.slice(0, 12))
     const connect = (await ask(served.http.url, '/connect')).text
     expect(connect).toContain(served.url)
+    const [, agents = ''] = /names of the agents are([^]*?)<\/p>/.exec(connect) ?? []
+    expect(Array.from(agents.matchAll(/<code>(.*?)<\/code>/g), ([, id]) => id)).toEqual(AGENTS.map(({ id }) => id))
     expect(connect).toContain(`npx skills add ${served.http.url}`)
     expect(text).not.toContain('secret')
   })
