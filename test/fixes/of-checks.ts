@@ -1,12 +1,14 @@
-import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Store } from '../../src/sync/store/store.ts'
-import type { World } from '../e2e/world.ts'
-import { damageObject, servedIn } from '../support/damage.ts'
+import { skill, type World } from '../e2e/world.ts'
+import { damageObject, damagePage, servedIn } from '../support/damage.ts'
 import { next, nothing, typing, write } from './doing.ts'
+import { OF_FINDINGS } from './of-findings.ts'
 import type { Reproduction } from './reproduction.ts'
 
 const VERIFY = ['verify']
+const DECISIONS = ['decisions.json', 'decisions-copy.json'] as const
 
 /** The findings of `verify`, by code. */
 const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
@@ -40,13 +42,61 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     make: async (world) => {
       await world.synced()
       await world.home.command('disable', 'alpha')
-      for (const name of ['decisions.json', 'decisions-copy.json']) await rm(join(world.home.state, name))
+      for (const name of DECISIONS) await rm(join(world.home.state, name))
     },
     ask: VERIFY,
     says: /decisions-lost: [^\n]*\n/,
     ways: {
       'copy the record to it': async (reader) => reader.runs(/cp "[^"]+" "[^"]+"/),
     },
+  },
+  'snapshot-damaged': {
+    make: async (world) => {
+      await world.synced()
+      using store = await Store.open(world.home.state)
+      damageObject(store, (await store.generations.current())!.sources[0]!.snapshot)
+    },
+    ask: VERIFY,
+    ways: { 'skillsyncd sync': typing(/skillsyncd sync/) },
+  },
+  'decisions-damaged': {
+    make: async (world) => {
+      await world.synced()
+      await world.home.command('disable', 'alpha')
+      await copyFile(join(world.home.state, DECISIONS[0]), join(world.home.path, 'correct.json'))
+      for (const name of DECISIONS) await writeFile(join(world.home.state, name), '{')
+    },
+    ask: VERIFY,
+    ways: {
+      'correct one of them (JSON)': async ({ world }) =>
+        copyFile(join(world.home.path, 'correct.json'), join(world.home.state, DECISIONS[0])),
+    },
+  },
+  'database-damaged': {
+    make: async (world) => {
+      await world.synced()
+      await damagePage(world.home.state, 1)
+    },
+    ask: VERIFY,
+    ways: {
+      'move the state folder away': async (reader) => {
+        await rename(reader.world.home.state, join(reader.world.home.path, 'away'))
+        await reader.types(/skillsyncd sync/)
+      },
+    },
+  },
+  'commit-gone': {
+    source: ['every: 1h', 'update: locked'],
+    make: async (world) => {
+      const { home, repository } = world
+      await home.command('lock')
+      await world.synced()
+      await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'other') }, { orphan: true })
+      await repository.git('reflog', 'expire', '--expire=now', '--all')
+      await repository.git('gc', '--quiet', '--prune=now')
+    },
+    ask: ['verify', '--deep'],
+    ways: { 'moves to what is there instead': typing(/skillsyncd update \S+?(?= )/, { SOURCE: 'team' }) },
   },
   'lock-missing': {
     source: ['every: 1h', 'update: locked'],
@@ -197,6 +247,7 @@ const OF_STATUS: Readonly<Record<string, Reproduction>> = {
 export const OF_CHECKS: Readonly<Record<string, Reproduction>> = {
   ...Object.fromEntries(Object.entries(OF_VERIFY).map(([code, made]) => [`finding of verify: ${code}`, made])),
   ...OF_STATUS,
+  ...OF_FINDINGS,
 }
 
 /** Serves the next commit. */

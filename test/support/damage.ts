@@ -40,6 +40,20 @@ export async function damageFreePages(state: string): Promise<void> {
 /** The first page of the list and the number of all: sqlite.org/fileformat.html, 1.3. */
 const FREE_PAGES_AT = 32
 
+/** Overwrites a page of the database of a stopped daemon, beginning with the first. */
+export async function damagePage(state: string, page: number): Promise<void> {
+  const size = pagesOf(state)
+  await using file = await openFile(join(state, 'store.db'), 'r+')
+  await file.write(Buffer.alloc(size, 0xa5), 0, size, page * size)
+}
+
+/** The bytes of the pages of a database, after all that the WAL has is in them. */
+function pagesOf(state: string): number {
+  using database = new DatabaseSync(join(state, 'store.db'))
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  return Number(database.prepare('PRAGMA page_size').get()?.['page_size'])
+}
+
 /** The SHA-256 of the generation that is served. */
 export function servedIn(of: Store | string): string {
   using database = open(of)

@@ -1,12 +1,11 @@
-import { chmod, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import type { CheckResult } from '../../../../src/daemon/cli/check.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
 import { faultsIn, notesIn } from '../../../support/checks.ts'
-import { damageObject, loseObject, servedIn } from '../../../support/damage.ts'
+import { damageObject, damagePage, loseObject, servedIn } from '../../../support/damage.ts'
 
 async function snapshotOf({ home }: World, generation: number): Promise<string> {
   using store = await Store.openExisting(home.state)
@@ -122,21 +121,6 @@ test('damage to snapshots, generations and decisions is found, each by its code'
   expect([deep.status, codes(deep)]).toEqual([3, ['decisions-damaged', 'snapshot-damaged']])
   expect(codes(newest)).toContain('generation-damaged')
 })
-
-/** The bytes of the pages of a database, after all that the WAL has is in them. */
-function pagesOf(state: string): number {
-  using database = new DatabaseSync(join(state, 'store.db'))
-  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-  return Number(database.prepare('PRAGMA page_size').get()?.['page_size'])
-}
-
-/** Overwrites a page of the database of a stopped daemon, beginning with the first. */
-async function damagePage(state: string, page: number): Promise<void> {
-  const size = pagesOf(state)
-  const handle = await open(join(state, 'store.db'), 'r+')
-  await handle.write(Buffer.alloc(size, 0xa5), 0, size, page * size)
-  await handle.close()
-}
 
 test.each([0, 1, 2, 3, 4])(
   'a database of which page %i was overwritten is found damaged, with what to do',
