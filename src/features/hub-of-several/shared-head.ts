@@ -17,6 +17,8 @@ export class SharedHead {
   readonly #parts: Parts
   /** True if the history in the database may have generations that this store lacks. */
   #hasGaps = true
+  /** True if the database may lack records that this store has. */
+  #isBehind = false
   /** The sequences of generations in the database that cannot be copied. */
   readonly #damaged = new Set<number>()
   /** The sequences of the records that were asked for: one that cannot be used stays away. */
@@ -54,17 +56,17 @@ export class SharedHead {
    * them. Returns true if more are left.
    */
   async fillHistory(objects: PostgresObjects): Promise<boolean> {
+    const { objects: ours } = this.#parts.store
+    if (this.#isBehind) await copyRecords(ours, objects)
+    this.#isBehind = false
     if (!this.#hasGaps) return false
-    const known = new Set((await this.#parts.store.objects.heads()).map(({ sequence }) => sequence))
+    const known = new Set((await ours.heads()).map(({ sequence }) => sequence))
     const lacking = (await objects.heads())
       .slice(0, MOST_EARLIER)
       .filter(({ sequence }) => !known.has(sequence) && !this.#damaged.has(sequence))
     for (const head of lacking.slice(0, EARLIER_AT_ONCE)) await this.#addEarlier(head, objects)
-    const records = await recordsToCopy(objects, this.#parts.store.objects)
-    const asked = records.filter((sequence) => !this.#asked.has(sequence)).slice(0, RECORDS_AT_ONCE)
-    for (const sequence of asked) this.#asked.add(sequence)
-    await copyRecords(asked, objects, this.#parts.store.objects)
-    this.#hasGaps = lacking.length > EARLIER_AT_ONCE || asked.length === RECORDS_AT_ONCE
+    const isMore = await copyRecords(objects, ours, this.#asked)
+    this.#hasGaps = isMore || lacking.length > EARLIER_AT_ONCE
     return this.#hasGaps
   }
 
@@ -92,7 +94,7 @@ export class SharedHead {
     if (isContinued && ours.sequence > (theirs?.sequence ?? 0)) {
       await copyGeneration(ours, { from: store.objects, to: objects }, signal)
       const isPut = await objects.restore(theirs, ours, await recordOf(ours, store.objects))
-      if (isPut) await copyRecords(await recordsToCopy(store.objects, objects), store.objects, objects)
+      this.#isBehind ||= isPut
       if (isPut) log.warn('shared-store-behind', { generation: ours.sequence, database: theirs?.sequence ?? 0 })
       return false
     }
@@ -139,25 +141,32 @@ async function recordOf(head: StoreHead, from: Pick<ObjectStore, 'records'>): Pr
   return undefined
 }
 
-/** The sequences of the records that the second store lacks, newest first. */
-export async function recordsToCopy(
-  from: Pick<ObjectStore, 'recordSequences'>,
-  to: Pick<ObjectStore, 'recordSequences'>,
-): Promise<readonly number[]> {
+/**
+ * Copies the records that the second store lacks and that were not asked for, newest first. Returns true if more are left:
+ * some are copied at once if `asked` is given.
+ */
+export async function copyRecords(
+  from: Pick<ObjectStore, 'recordSequences' | 'records'>,
+  to: Pick<ObjectStore, 'recordSequences' | 'addRecords'>,
+  asked?: Set<number>,
+): Promise<boolean> {
   const known = new Set(await to.recordSequences())
-  return (await from.recordSequences()).filter((sequence) => !known.has(sequence))
+  const lacking = (await from.recordSequences()).filter((one) => !known.has(one) && asked?.has(one) !== true)
+  const some = lacking.slice(0, asked && RECORDS_AT_ONCE)
+  for await (const records of recordLots(some, from)) await to.addRecords(records)
+  for (const sequence of some) asked?.add(sequence)
+  return some.length < lacking.length
 }
 
-/** Copies records, a few in each write. */
-export async function copyRecords(
+/** The records of these sequences, a few for each write. */
+export async function* recordLots(
   sequences: readonly number[],
   from: Pick<ObjectStore, 'records'>,
-  to: Pick<ObjectStore, 'addRecords'>,
-): Promise<void> {
+): AsyncGenerator<readonly HeadRecord[]> {
   for (let at = 0; at < sequences.length; at += RECORDS_OF_A_WRITE) {
     const records: HeadRecord[] = []
     for await (const record of from.records(sequences.slice(at, at + RECORDS_OF_A_WRITE))) records.push(record)
-    await to.addRecords(records)
+    yield records
   }
 }
 

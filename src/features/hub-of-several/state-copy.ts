@@ -15,7 +15,7 @@ import { HINT } from '../../sync/store/generation-store.ts'
 import type { ObjectStore, StoreHead } from '../../sync/store/objects/object-store.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { copyGeneration } from './copy-generation.ts'
-import { copyRecords, recordsToCopy } from './shared-head.ts'
+import { copyRecords, recordLots } from './shared-head.ts'
 
 /** The names of the logs of channels, and of their files in the folder `logs`, also of packs that are not configured. */
 export interface LogFiles {
@@ -58,7 +58,7 @@ export async function copyToDatabase(copy: StateCopy): Promise<CopiedState> {
   using _lease = objects.lease()
   const { heads, ...copied } = await copyGenerations(await store.objects.heads(), store.objects, objects, copy)
   const state = { heads, documents, logs: await logsIn(copy) }
-  await fillSharedState(shared.database, state, store.objects.records(await store.objects.recordSequences()))
+  await fillSharedState(shared.database, state, recordLots(await store.objects.recordSequences(), store.objects))
   return { ...copied, generations: heads.map(({ sequence }) => sequence), documents: documents.map(({ name }) => name) }
 }
 
@@ -80,7 +80,7 @@ export async function copyFromDatabase(copy: StateCopy): Promise<CopiedState> {
   for (const { file, lines } of logs) if (file !== undefined) await writeLog(store.folder, file, lines)
   await store.folder.expectRight()
   await store.objects.adopt(heads)
-  await copyRecords(await recordsToCopy(objects, store.objects), objects, store.objects)
+  await copyRecords(objects, store.objects)
   await writeWhole(`${store.folder.path}/${HINT}`, `${heads[0]?.sequence ?? 0}\n`)
   return { ...copied, generations: heads.map(({ sequence }) => sequence), documents }
 }

@@ -1,15 +1,16 @@
-import type { QueryResultRow } from 'pg'
+import type { PoolClient, QueryResultRow } from 'pg'
 import { MOST_RECORD_BYTES, MOST_TEXT_BYTES, RECORD_MS } from '../store/objects/object-store.ts'
 import type { HeadRecord, RecordQuery } from '../store/objects/object-store.ts'
 
-/** Runs one statement, alone or in a transaction. */
+/** Runs one statement. */
 type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: readonly QueryResultRow[] }>
 
 /** Adds records, and removes those that have no room beside the newest. In a transaction of the caller. */
-export async function putRecords(query: Query, records: readonly HeadRecord[]): Promise<void> {
-  for (const { sequence, at, total, hasLeaving, text } of records)
-    await query(PUT, [sequence, at, total, hasLeaving, text])
-  await query(PRUNE, [RECORD_MS, MOST_RECORD_BYTES])
+export async function putRecords(client: PoolClient, records: readonly HeadRecord[]): Promise<void> {
+  const names = ['sequence', 'at', 'total', 'hasLeaving', 'text'] as const
+  const columns = names.map((name) => records.map((record) => record[name]))
+  await client.query(PUT, columns)
+  await client.query(PRUNE, [RECORD_MS, MOST_RECORD_BYTES])
 }
 
 /** Returns the sequences of the records that are wanted, newest first. */
@@ -41,7 +42,8 @@ const SEQUENCES = `
   ORDER BY sequence DESC LIMIT $2::bigint`
 
 const PUT = `
-  INSERT INTO skillsyncd.record (sequence, at, total, has_leaving, text) VALUES ($1, $2, $3, $4, $5)
+  INSERT INTO skillsyncd.record (sequence, at, total, has_leaving, text)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[], $5::text[])
   ON CONFLICT (sequence) DO UPDATE
   SET at = excluded.at, total = excluded.total, has_leaving = excluded.has_leaving, text = excluded.text`
 

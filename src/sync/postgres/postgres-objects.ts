@@ -179,9 +179,7 @@ export class PostgresObjects implements ObjectStore {
   }
 
   async addRecords(records: readonly HeadRecord[]): Promise<void> {
-    await this.#database.transact('add records', async (client) =>
-      putRecords(async (text, values) => client.query(text, values), records),
-    )
+    await this.#database.transact('add records', async (client) => putRecords(client, records))
   }
 
   readonly #reading = async (text: string, values?: unknown[]) => ({
@@ -252,7 +250,7 @@ async function swapIn(
   ])
   if (rowCount !== 1) return false
   await client.query('INSERT INTO skillsyncd.head (sequence, generation) VALUES ($1, $2)', values)
-  if (record !== undefined) await putRecords(async (text, of) => client.query(text, of), [record])
+  if (record !== undefined) await putRecords(client, [record])
   await notify(client)
   return true
 }

@@ -72,7 +72,7 @@ export async function expectEmpty(database: PostgresDatabase): Promise<void> {
 export async function fillSharedState(
   database: PostgresDatabase,
   state: SharedState,
-  records: AsyncIterable<HeadRecord> | Iterable<HeadRecord> = [],
+  records: AsyncIterable<readonly HeadRecord[]> | [] = [],
 ): Promise<void> {
   await database.transact('fill the database', async (client) => {
     const { rows } = await client.query(FILL, headValues(state.heads[0]))
@@ -82,7 +82,7 @@ export async function fillSharedState(
     if (running.rows.length > 0) throw runningError(running.rows.map(({ name }) => `"${String(name)}"`))
     for (const head of state.heads)
       await client.query('INSERT INTO skillsyncd.head (sequence, generation) VALUES ($1, $2)', headValues(head))
-    for await (const record of records) await putRecords(async (text, values) => client.query(text, values), [record])
+    for await (const lot of records) await putRecords(client, lot)
     await expectNoDocument(client)
     await putDocuments(client, state.documents, Number(row['version']))
     for (const { name, lines } of state.logs) await insertLines(client, { log: name, position: 0, lines })

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { damageObject } from '../../support/damage.ts'
+import { changeDatabase, damageObject } from '../../support/damage.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 import { allowConnections } from '../../support/postgres.ts'
 import { numbered, publishSamples, verifyCurrent } from '../../sync/store/samples.ts'
@@ -503,6 +503,50 @@ describePostgres('one process of a hub of several', (server) => {
     await other.has(3)
   })
 
+  test('a database that lost publications gets their records back too, also if it refuses them at first', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    await publish(leader, 1)
+    const [copy] = await members.query('SELECT * FROM skillsyncd.present')
+    await publish(leader, 2)
+    await publish(leader, 3)
+    await members.query(REFUSE_RECORD)
+
+    await loseLast(members, copy)
+    await expect.poll(() => leader.events, WAIT).toContain('shared-store-away')
+    const refused = await members.query(RECORDS)
+    await members.query('DROP TRIGGER refuse ON skillsyncd.record')
+
+    expect(refused).toEqual([{ sequence: '1' }, { sequence: '3' }])
+    const all = [{ sequence: '1' }, { sequence: '2' }, { sequence: '3' }]
+    await expect.poll(async () => members.query(RECORDS), WAIT).toEqual(all)
+  })
+
+  test('a process that was away gets the records of what it missed, also if its disk refuses them at first', async () => {
+    await using members = await Members.of(server)
+    const [leader, away] = await members.pair()
+    await publish(leader, 1)
+    await away.has(1)
+    await away[Symbol.asyncDispose]()
+    await publish(leader, 2)
+    await publish(leader, 3)
+    const refuse = "BEFORE INSERT ON record WHEN new.sequence = 2 BEGIN SELECT RAISE(FAIL, 'refused'); END"
+    changeDatabase(away.path, `CREATE TRIGGER refuse ${refuse}`)
+
+    const back = await members.join({ at: '2' })
+    await expect.poll(() => back.events, WAIT).toContain('hub-not-followed')
+    const refused = await back.store.objects.recordSequences()
+    changeDatabase(away.path, 'DROP TRIGGER refuse')
+
+    expect(refused).toEqual([3, 1])
+    await expect.poll(async () => back.store.objects.recordSequences(), WAIT).toEqual([3, 2, 1])
+    for (const number of [1, 2, 3])
+      expect(await back.store.generations.records.read(number)).toEqual(
+        await leader.store.generations.records.read(number),
+      )
+  })
+
   test('where another generation of the same number was published meanwhile, that one counts', async () => {
     await using members = await Members.of(server)
     const [leader, other] = await members.pair()
@@ -542,6 +586,13 @@ describePostgres('one process of a hub of several', (server) => {
 })
 
 const SEQUENCES = 'SELECT sequence FROM skillsyncd.head ORDER BY sequence'
+const RECORDS = 'SELECT sequence FROM skillsyncd.record ORDER BY sequence'
+
+/** A database that takes all records but one. */
+const REFUSE_RECORD = `
+  CREATE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$ LANGUAGE plpgsql;
+  CREATE TRIGGER refuse BEFORE INSERT ON skillsyncd.record
+    FOR EACH ROW WHEN (new.sequence = 2) EXECUTE FUNCTION refuse()`
 
 /** Publishes a generation with one more skill. */
 async function publish({ store }: Member, number: number) {
@@ -553,6 +604,7 @@ async function publish({ store }: Member, number: number) {
 async function loseLast(members: Members, present: Readonly<Record<string, unknown>> | undefined): Promise<void> {
   const { sequence, generation, version } = present ?? {}
   await members.query('DELETE FROM skillsyncd.head WHERE sequence > $1', [sequence])
+  await members.query('DELETE FROM skillsyncd.record WHERE sequence > $1', [sequence])
   await members.query('UPDATE skillsyncd.present SET sequence = $1, generation = $2, version = $3', [
     sequence,
     generation,

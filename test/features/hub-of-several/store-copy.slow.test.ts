@@ -2,12 +2,14 @@ import { appendFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/pro
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isAbortError } from '../../../src/base/async/abort-error.ts'
-import { copyToDatabase } from '../../../src/features/hub-of-several/state-copy.ts'
+import { copyFromDatabase, copyToDatabase } from '../../../src/features/hub-of-several/state-copy.ts'
 import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
 import { SharedStore } from '../../../src/sync/postgres/shared-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 import { Home } from '../../support/process/program.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { numbered, publishSamples } from '../../sync/store/samples.ts'
 
 describePostgres('skillsyncd store copy', (server) => {
   /** A hub that is stopped, with three generations, a disabled skill and a token, and an empty database. */
@@ -127,6 +129,29 @@ describePostgres('skillsyncd store copy', (server) => {
     expect(objects).toBeGreaterThan(0)
     expect(objects).toBeLessThan(Number(all?.['count']))
     expect(await (await shared.open()).head()).toEqual(await store.objects.head())
+  })
+
+  test('the records go into the database in few statements, and all of them come back', async () => {
+    await using folder = await temporaryFolder()
+    using store = await Store.open(join(folder.path, 'full'))
+    const held = await publishSamples(store, new Date(), numbered(1))
+    for (let number = 2; number <= 120; number += 1) await store.generations.publish([held], new Date())
+    await using shared = SharedStore.at({ url: await server.createDatabase() })
+    await shared.open()
+    for (const statement of COUNT_WRITES) await shared.database.query('count', statement)
+    const logs = { nameOf: () => undefined, fileOf: () => undefined }
+    const copy = { shared, logs, signal: AbortSignal.timeout(60_000), onProgress: () => {} }
+
+    await copyToDatabase({ ...copy, store })
+    using back = await Store.open(join(folder.path, 'back'))
+    await copyFromDatabase({ ...copy, store: back })
+
+    const [counted] = await shared.database.query('count', 'SELECT count(*) FROM skillsyncd.counted')
+    expect(Number(counted?.['count'])).toBeLessThan(10)
+    const numbers = await store.generations.records.numbers()
+    expect(numbers).toHaveLength(120)
+    for (const number of numbers)
+      expect(await back.generations.records.read(number)).toEqual(await store.generations.records.read(number))
   })
 
   test('a folder is not filled from a database that has no generation', async () => {
@@ -275,6 +300,15 @@ test.each([
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toContain(message)
 })
+
+/** Each statement that writes records adds a row. */
+const COUNT_WRITES = [
+  'CREATE TABLE skillsyncd.counted (operation text)',
+  `CREATE FUNCTION count_write() RETURNS trigger AS
+    $$ BEGIN INSERT INTO skillsyncd.counted VALUES (TG_OP); RETURN NULL; END $$ LANGUAGE plpgsql`,
+  `CREATE TRIGGER counting AFTER INSERT OR UPDATE OR DELETE ON skillsyncd.record
+    FOR EACH STATEMENT EXECUTE FUNCTION count_write()`,
+]
 
 const RUNNING = `
   INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version)
