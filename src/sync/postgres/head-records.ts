@@ -37,8 +37,14 @@ export async function* recordsOf(query: Query, sequences: readonly number[]): As
 /** A statement reads no more than so many records: each can have some mebibytes. */
 const AT_ONCE = 16
 
+/** A database of another hand can have any number. */
+const OF_HEADS = 'sequence BETWEEN 1 AND (SELECT sequence FROM skillsyncd.present)'
+const USABLE = `
+  at BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} AND total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}`
+
 const SEQUENCES = `
-  SELECT sequence FROM skillsyncd.record WHERE $1::text IS NULL OR (has_leaving AND strpos(text, $1) > 0)
+  SELECT sequence FROM skillsyncd.record
+  WHERE ${OF_HEADS} AND ($1::text IS NULL OR (has_leaving AND strpos(text, $1) > 0))
   ORDER BY sequence DESC LIMIT $2::bigint`
 
 const PUT = `
@@ -48,11 +54,10 @@ const PUT = `
   SET at = excluded.at, total = excluded.total, has_leaving = excluded.has_leaving, text = excluded.text`
 
 const PRUNE = `
-  WITH newest AS (SELECT at, total FROM skillsyncd.record ORDER BY sequence DESC LIMIT 1)
+  WITH newest AS (SELECT at, total FROM skillsyncd.record WHERE ${OF_HEADS} AND ${USABLE} ORDER BY sequence DESC LIMIT 1)
   DELETE FROM skillsyncd.record
   WHERE record.at < (SELECT at FROM newest) - $1::bigint OR record.total <= (SELECT total FROM newest) - $2::bigint`
 
 const READ = `
   SELECT * FROM skillsyncd.record
-  WHERE sequence = ANY ($1) AND total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
-    AND octet_length(text) <= $2 ORDER BY sequence DESC`
+  WHERE sequence = ANY ($1) AND ${USABLE} AND octet_length(text) <= $2 ORDER BY sequence DESC`

@@ -5,6 +5,7 @@ import { Leadership } from '../../../src/sync/postgres/leadership.ts'
 import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
 import { PostgresObjects } from '../../../src/sync/postgres/postgres-objects.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
+import { listed } from '../../support/listed.ts'
 import { keepsObjects } from '../store/objects/object-store.contract.ts'
 
 /** The epoch of a database in which no process has taken the lead. */
@@ -58,6 +59,29 @@ describePostgres('PostgreSQL', (server) => {
       code: 'store-failed',
       message: `Cannot use a head of the database: ${2 ** 52} is no number of a generation`,
     })
+  })
+
+  test.each([
+    ['the least number as a time', 'at = -9223372036854775808'],
+    ['the greatest number as a time', 'at = 9223372036854775807'],
+    ['the greatest number as a total', 'total = 9223372036854775807'],
+    ['the least number as a total', 'total = -9223372036854775808'],
+    ['the greatest number as a sequence', 'sequence = 9223372036854775807'],
+    ['the least number as a sequence', 'sequence = -9223372036854775808'],
+    ['the sequence after the head', 'sequence = 5, total = 2147483648'],
+  ])('a record of another hand is no record, and the next one is added: %s', async (_, forged) => {
+    await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
+    using store = await PostgresObjects.open(database, FIRST)
+    const recordOf = (sequence: number) => ({ sequence, at: sequence, total: sequence, hasLeaving: true, text: 'text' })
+    await store.swap(undefined, { sequence: 4, generation: '0'.repeat(64) })
+    await store.addRecords([1, 2, 3].map(recordOf))
+    await database.query('forge', `UPDATE skillsyncd.record SET ${forged} WHERE sequence = 3`)
+
+    const readAll = async () => listed(store.records(await store.recordSequences()))
+    await store.addRecords([recordOf(1)])
+    expect(await readAll()).toEqual([recordOf(2), recordOf(1)])
+    await store.addRecords([recordOf(4)])
+    expect(await readAll()).toEqual([recordOf(4), recordOf(2), recordOf(1)])
   })
 
   test('an object that a running collection removes is not found any more', async () => {

@@ -171,6 +171,7 @@ const FORGED = [
   ['a text of too many bytes', `UPDATE record SET text = text || printf('%.*c', ${MOST_TEXT_BYTES}, ' ')`],
   ['a total that JavaScript has not', 'UPDATE record SET total = 9223372036854775807'],
   ['a time that JavaScript has not', 'UPDATE record SET at = 9223372036854775807'],
+  ['the least time of SQLite', 'UPDATE record SET at = -9223372036854775808'],
 ] as const
 
 test.for(FORGED)('a record of another hand is ignored, and the next one is written: %s', async ([, sql]) => {
@@ -196,4 +197,14 @@ test('a record of a later generation than the head is no record', async () => {
   expect(await listed(store.generations.records.leaving())).toEqual([])
   await publishSamples(store, NOW, numbered(2))
   expect(await store.generations.records.numbers()).toEqual([2, 1])
+})
+
+test('a record of a generation before the first one is no record', async () => {
+  await using folder = await temporaryFolder()
+  using store = await Store.open(folder.path)
+  await publishSamples(store, NOW, numbered(1))
+  changeDatabase(store, 'INSERT INTO record SELECT -9007199254740993, at, total, 1, text FROM record')
+
+  expect(await store.generations.records.numbers()).toEqual([1])
+  expect(await listed(store.generations.records.leaving())).toEqual([])
 })

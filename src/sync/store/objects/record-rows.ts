@@ -76,12 +76,12 @@ export class RecordRows {
   }
 }
 
-const OF_HEADS = 'sequence <= (SELECT max(sequence) FROM head)'
+const OF_HEADS = 'sequence BETWEEN 1 AND (SELECT max(sequence) FROM head)'
 
 /**
  * A database of another hand can have any value: a number that JavaScript has not would end the process. The plus keeps
- * SQLite from a search by the total, which all rows fit.
+ * SQLite from a search by an index that all rows fit.
  */
 const USABLE = `
-  abs(at) < ${Number.MAX_SAFE_INTEGER} AND +total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
+  +at BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} AND +total BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
   AND octet_length(text) <= ${MOST_TEXT_BYTES}`
