@@ -19,7 +19,8 @@ export async function heldInGeneration(
   sources: readonly Source[],
 ): Promise<ReadonlyMap<SourceId, ServedSource>> {
   const generation = await store.generations.read(number)
-  if (generation === undefined) throw await unknownGeneration(store, number, currentOf, sources)
+  if (generation === undefined)
+    throw await unknownGeneration(store, number, await wayBackTo(number, store, currentOf, sources))
   const back = new Map<SourceId, ServedSource>()
   for (const { id } of sources) {
     const held = generation.sources.find(({ source }) => source === id)
@@ -29,32 +30,36 @@ export async function heldInGeneration(
   return back
 }
 
-/** The error for a generation whose contents are gone: what the record knows of it is the way back. */
-async function unknownGeneration(
-  store: Store,
+/** The way back to a generation whose contents are gone: what the record knows of it. A folder and a server keep no commits. */
+async function wayBackTo(
   number: number,
+  store: Store,
   currentOf: (id: SourceId) => ServedSource | undefined,
   sources: readonly Source[],
-): Promise<OperatorError> {
-  const kept = (await store.generations.numbers()).join(', ')
-  const record = await store.generations.records.read(number)
-  if (record === undefined)
-    return new OperatorError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
-  const message = `The contents of generation ${number} of ${record.createdAt} are gone; kept are ${kept}`
+): Promise<string> {
   const then = await store.generations.recordedSources(number)
-  const commands = sources.flatMap(({ id }) => {
+  const commands: string[] = []
+  for (const { id, kind } of sources) {
     const commit = then?.get(id)?.revision.commit
-    const isOther = commit !== undefined && commit !== currentOf(id)?.snapshot.revision.commit
-    return isOther ? [`skillsyncd rollback ${id} ${commit}`] : []
-  })
-  const fix =
-    commands.length === 0
-      ? 'skillsyncd rollback SOURCE COMMIT fetches a commit; skillsyncd log names the commits'
-      : `Each source at its commit of then: ${commands.slice(0, MOST_COMMANDS).join('; ')}`
-  return new OperatorError('unknown-generation', message, { fix })
+    if (commit === undefined || commit === currentOf(id)?.snapshot.revision.commit) continue
+    const isThere = (kind !== 'directory' && kind !== 'mcp') || (await heldAtCommit(store, id, commit)) !== undefined
+    if (isThere) commands.push(`skillsyncd rollback ${id} ${commit}`)
+  }
+  if (commands.length === 0) return 'skillsyncd log names the generations that are kept, and the commits of all'
+  return `Each source at its commit of then: ${commands.slice(0, MOST_COMMANDS).join('; ')}`
 }
 
 const MOST_COMMANDS = 10
+
+/** The error for a generation whose contents are not in the store. `fix`: the way to what the record knows of it. */
+export async function unknownGeneration(store: Store | undefined, number: number, fix: string): Promise<OperatorError> {
+  const numbers = ((await store?.generations.numbers()) ?? []).filter((one) => one !== number)
+  const kept = numbers.length === 0 ? 'none is kept' : `kept are ${numbers.join(', ')}`
+  const record = await store?.generations.records.read(number)
+  if (record === undefined) return new OperatorError('unknown-generation', `There is no generation ${number}; ${kept}`)
+  const message = `The contents of generation ${number} of ${record.createdAt} are gone; ${kept}`
+  return new OperatorError('unknown-generation', message, { fix })
+}
 
 /** The newest stored content of a source at a commit, which may be abbreviated. */
 export async function heldAtCommit(store: Store, source: SourceId, commit: string): Promise<ServedSource | undefined> {

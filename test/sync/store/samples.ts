@@ -122,7 +122,7 @@ export function sourceId(text: string): SourceId {
   return text
 }
 
-function objectId(text: string): ObjectId {
+export function objectId(text: string): ObjectId {
   if (!isObjectId(text)) throw new Error(`"${text}" is no object id`)
   return text
 }

@@ -17,10 +17,10 @@ import type { Context } from '../../cli/command.ts'
 import { readCandidate, failureIn, withStoreAndWriter } from '../../cli/store-reader.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import { idsOf } from '../../config/config.ts'
+import { unknownGeneration } from '../../pull/rollback.ts'
 import { lockFileOf } from '../../pull/trust/lock-rules.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
-import { OperatorError } from '../../runtime/operator-error.ts'
 
 /** One side of a comparison: its content of each source. An absent source has no skills on that side. */
 export type Side = ReadonlyMap<SourceId, SideSource>
@@ -97,7 +97,7 @@ async function generation(number: number, config: ServedConfig): Promise<Side> {
   const recorded = await store?.generations.recordedSources(number)
   if (recorded !== undefined)
     return new Map([...recorded].map(([source, contents]) => [source, { ...contents, isRecord: true }]))
-  throw new OperatorError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)
+  throw await unknownGeneration(store, number, 'skillsyncd log names what is recorded of it')
 }
 
 function ofSnapshots(snapshots: readonly Snapshot[]): Side {

@@ -171,6 +171,19 @@ test('rollback to a generation whose contents are gone says how to get each sour
   expect((await home.command('show', 'beta')).status).toBe(0)
 })
 
+test('diff with a generation whose changes were not recorded says that its contents are gone, and when it was', async () => {
+  const { world } = await forgotten()
+  await using _world = world
+  const { home } = world
+  changeDatabase(home.state, `UPDATE record SET text = replace(text, '"moves"', '"other"') WHERE sequence = 2`)
+
+  const [one, none] = [await home.command('diff', '1', 'served'), await home.command('diff', '9', 'served')]
+
+  expect(one.status).toBe(1)
+  expect(one.stderr).toMatch(/The contents of generation 1 of \S+Z are gone; kept are 3\n.*skillsyncd log/)
+  expect(none.stderr).toContain('There is no generation 9; kept are 3')
+})
+
 test('a backup has the record, and verify --deep finds what cannot be read of it', async () => {
   const { world } = await forgotten()
   await using _world = world
