@@ -1,5 +1,5 @@
 import { disposeOnAbort } from '../../base/async/abortable.ts'
-import { outdatedIn, withApproval } from '../../sync/model/decisions/approvals.ts'
+import { outdatedIn, withEnded } from '../../sync/model/decisions/approvals.ts'
 import { isAbout, withoutApproval, withoutCandidate } from '../../sync/model/decisions/decisions.ts'
 import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
@@ -241,10 +241,9 @@ export class PullAndServe {
     const { store, log, clock } = this.#parts
     const { decisions } = store
     const ended = clock.now().toISOString()
-    for (const approval of outdatedIn(snapshot, decisions.approvals)) {
-      await decisions.change((rules) => withApproval(rules, { ...approval, ended }))
-      log.warn('approval-revoked', { source: snapshot.source, skill: approval.on.path })
-    }
+    const outdated = outdatedIn(snapshot, decisions.approvals)
+    if (outdated.length === 0 || !(await decisions.change((rules) => withEnded(rules, snapshot, ended)))) return
+    for (const { on } of outdated) log.warn('approval-revoked', { source: snapshot.source, skill: on.path })
   }
 
   async #withdraw({ source: { id }, trigger, signal }: EndedPull): Promise<void> {

@@ -42,8 +42,7 @@ export function withApproval(before: readonly Rule[], approval: AdmitRule): read
   const isSkill = (rule: Rule): rule is AdmitRule =>
     rule.effect === 'admit' && rule.on.source === source && rule.on.path === path
   const known = before.find(isSkill)
-  const isKnown =
-    known?.on.declaration === declaration && (known.ended === undefined) === (approval.ended === undefined)
+  const isKnown = known?.on.declaration === declaration && known.ended === undefined
   return isKnown ? before : withRule(before, approval, isSkill)
 }
 
@@ -58,16 +57,23 @@ export function isApproved(skill: Skill, approval: AdmitRule | undefined): boole
   return approval !== undefined && approval.ended === undefined && approval.on.declaration === declarationOf(skill)
 }
 
-/**
- * The approvals that are for another declaration than the current one. Once ended, such an approval stays invalid even if
- * the old declaration returns.
- */
-export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): readonly AdmitRule[] {
+/** The approvals that are for another declaration than the current one. */
+export function outdatedIn({ source, skills }: Snapshot, rules: readonly Rule[]): readonly AdmitRule[] {
   const there = new Map(skills.map((skill) => [skill.path, skill]))
-  return approvals.filter((approval) => {
-    const skill = approval.on.source === source ? there.get(approval.on.path) : undefined
-    return skill !== undefined && approval.ended === undefined && !isApproved(skill, approval)
+  return rules.filter((rule): rule is AdmitRule => {
+    if (rule.effect !== 'admit' || rule.ended !== undefined || rule.on.source !== source) return false
+    const skill = there.get(rule.on.path)
+    return skill !== undefined && !isApproved(skill, rule)
   })
+}
+
+/**
+ * The rules in which the outdated approvals have ended: they stay invalid even if the old declaration returns. Returns the
+ * same value if there are none, because the skills were approved anew.
+ */
+export function withEnded(rules: readonly Rule[], snapshot: Snapshot, ended: string): readonly Rule[] {
+  const outdated = new Set<Rule>(outdatedIn(snapshot, rules))
+  return outdated.size === 0 ? rules : rules.map((rule) => (outdated.has(rule) ? { ...rule, ended } : rule))
 }
 
 /** The paths of the skills of a source that wait for approval; none if the source requires none. */
