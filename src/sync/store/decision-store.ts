@@ -205,12 +205,11 @@ export class DecisionStore {
    * that wait for their turn are one: each poll makes one.
    */
   async mend(): Promise<boolean> {
-    // The decisions are unknown here, because they could not be read. The operator must act first.
-    if (this.isFailing || this.#loss !== undefined) return false
     this.#mending ??= this.#queue.next(async () => {
       this.#mending = undefined
       if (this.#shared !== undefined) return this.#shared.mend()
-      if (this.#failure !== undefined) throw this.#failure
+      // The decisions are unknown here, because they could not be read. The operator must act first.
+      if (this.#failure !== undefined || this.#loss !== undefined) return false
       const isMended = await this.#files.mend(this.#value)
       this.#damage = undefined
       return isMended

@@ -317,6 +317,22 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     expect(await member.texts()).toEqual(text)
   })
 
+  test('files are written again from what a process holds, also while the database has damaged decisions', async () => {
+    await using hub = await Hub.open(server)
+    const member = await hub.join()
+    await setDisabled(member.decisions, TEAM, 'a', true)
+    const text = await member.texts()
+    await hub.edit(Buffer.from('{'))
+    await expect(member.decisions.refresh()).rejects.toMatchObject({ code: 'store-failed' })
+    await rm(join(member.path, 'decisions.json'))
+
+    const mended = [await member.decisions.mend(), await member.decisions.mend()]
+
+    expect(member.decisions.isFailing).toBe(true)
+    expect(mended).toEqual([true, false])
+    expect(await member.texts()).toEqual(text)
+  })
+
   test('of decisions whose files are both lost, those in the record move to the database', async () => {
     await using hub = await Hub.open(server)
     await using folder = await temporaryFolder()
