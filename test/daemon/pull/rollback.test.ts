@@ -28,7 +28,7 @@ const SOURCES = [
   { kind: 'directory', id: sourceId('folder') },
   { kind: 'mcp', id: sourceId('server') },
   { kind: 'channel', id: sourceId('hub') },
-] as readonly Source[]
+].map((source) => source as Source)
 
 test('the way back to a generation that is gone names the commits that can be fetched', async () => {
   await using folder = await temporaryFolder()
