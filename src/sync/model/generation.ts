@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { DECIDED_SOURCE } from './decisions/decided.ts'
 import type { ObjectId } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
@@ -51,20 +53,6 @@ export interface GenerationEntry {
   readonly snapshot: string
 }
 
-/** The reason for a new generation, and its trigger. */
-export interface GenerationCause {
-  /**
-   * `withdraw`: something must not be served any longer (lock, signature, configuration). `promote`: a ring took what the
-   * ring before it serves.
-   */
-  readonly action: 'update' | 'rollback' | 'withdraw' | 'promote'
-  readonly trigger: Trigger
-  /** Absent if the cause concerns several sources. */
-  readonly source?: SourceId
-  /** The commit does not have the previous one among its ancestors. */
-  readonly rewritten?: true
-}
-
 /**
  * The trigger of a check of a source. `change`: something moved in the folder that is the source. `call`: a client
  * requested its content after some time without a check, or stored content was found damaged. `reload`: the
@@ -73,3 +61,21 @@ export interface GenerationCause {
 export type Trigger = (typeof TRIGGERS)[number]
 
 export const TRIGGERS = ['start', 'reload', 'schedule', 'webhook', 'change', 'call', 'command'] as const
+
+export const CAUSE = z
+  .object({
+    /**
+     * `withdraw`: something must not be served any longer (lock, signature, configuration). `promote`: a ring took what
+     * the ring before it serves.
+     */
+    action: z.enum(['update', 'rollback', 'withdraw', 'promote']),
+    trigger: z.enum(TRIGGERS),
+    /** Absent if the cause concerns several sources. */
+    source: DECIDED_SOURCE.exactOptional(),
+    /** The commit does not have the previous one among its ancestors. */
+    rewritten: z.literal(true).exactOptional(),
+  })
+  .readonly()
+
+/** The reason for a new generation, and its trigger. */
+export type GenerationCause = z.infer<typeof CAUSE>

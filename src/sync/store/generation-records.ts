@@ -1,17 +1,11 @@
-import { z } from 'zod'
-import { isTime } from '../../base/canonical-json.ts'
-import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { hasLeaving, statesBefore, textOfRecord } from '../model/changes/generation-record.ts'
+import { hasLeaving, RECORD, statesBefore, textOfRecord } from '../model/changes/generation-record.ts'
 import type { GenerationRecord, RecordedMove, RecordedRevision } from '../model/changes/generation-record.ts'
-import { CHANGE_KINDS, changesBetween, docsBetween, skillStatesOf } from '../model/changes/skill-changes.ts'
+import { changesBetween, docsBetween, skillStatesOf } from '../model/changes/skill-changes.ts'
 import type { SkillStates } from '../model/changes/skill-changes.ts'
 import type { Generation } from '../model/generation.ts'
-import { isObjectId } from '../model/revision.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
-import { isCause } from './generation-cause.ts'
 import { MOST_TEXT_BYTES } from './objects/object-store.ts'
 import type { HeadRecord, ObjectStore } from './objects/object-store.ts'
 import type { SnapshotStore } from './snapshot-store.ts'
@@ -141,51 +135,6 @@ function revisionOf({ revision: { ref, commit, tag } }: Snapshot): RecordedRevis
 }
 
 function recordIn({ sequence, text }: HeadRecord): GenerationRecord | undefined {
-  const stored = parseJson(text)
-  if (!isObject(stored)) return undefined
-  const { number, createdAt, before, cause, moves } = stored
-  if (number !== sequence || !isTime(createdAt)) return undefined
-  if (typeof before !== 'number' || !Number.isSafeInteger(before) || before < 0 || before >= number) return undefined
-  if (moves !== undefined && !isMoves(moves)) return undefined
-  return { number, createdAt, before, ...(isCause(cause) && { cause }), ...(moves !== undefined && { moves }) }
+  const { data } = RECORD.safeParse(parseJson(text))
+  return data?.number === sequence ? data : undefined
 }
-
-function isMoves(value: unknown): value is readonly RecordedMove[] {
-  return MOVES.safeParse(value).success
-}
-
-const REVISION = z.object({
-  ref: z.string(),
-  commit: z.string().refine(isObjectId),
-  tag: z.string().refine(isObjectId).optional(),
-})
-const VERSION = z.object({
-  path: z.string(),
-  name: z.string(),
-  digest: z.string(),
-  keptFrom: z.string().refine(isObjectId).optional(),
-})
-const CHANGE = z.object({
-  path: z.string(),
-  change: z.enum(CHANGE_KINDS),
-  from: VERSION.optional(),
-  to: VERSION.optional(),
-  reason: z.object({ code: z.string(), message: z.string() }).optional(),
-  isUnlisted: z.literal(true).optional(),
-})
-const MOVES = z.array(
-  z.object({
-    source: z.string().refine(isSourceId),
-    from: REVISION.optional(),
-    to: REVISION.optional(),
-    skills: z.array(CHANGE),
-    docs: z
-      .object({
-        change: z.enum(['added', 'changed', 'removed']),
-        from: z.string().optional(),
-        to: z.string().optional(),
-      })
-      .optional(),
-    leftOut: z.partialRecord(z.enum(CHANGE_KINDS), z.int().positive()).optional(),
-  }),
-)

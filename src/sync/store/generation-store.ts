@@ -4,6 +4,7 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
+import { CAUSE } from '../model/generation.ts'
 import type { Generation, GenerationEntry } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -11,7 +12,6 @@ import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
-import { isCause } from './generation-cause.ts'
 import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
 import { GenerationRecords } from './generation-records.ts'
 import type { KnownSnapshots, RecordedSource } from './generation-records.ts'
@@ -244,7 +244,8 @@ function generationOf(
   // Without its rings, all of them would serve the newest content.
   if (rings !== undefined && !isRingStates(rings)) return undefined
   // Neither of these is served, so an invalid one does not cost the generation.
-  const noted = { ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
+  const known = CAUSE.safeParse(cause).data
+  const noted = { ...(isLost(lost) && { lost }), ...(known && { cause: known }) }
   return { number, createdAt, sources, ...noted, ...(rings !== undefined && { rings }) }
 }
 

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
+import { skillChanges, skillStatesOf } from '../../../src/sync/model/changes/skill-changes.ts'
+import type { Skill } from '../../../src/sync/model/skill.ts'
 import { MOST_TEXT_BYTES, RECORD_MS } from '../../../src/sync/store/objects/object-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { changeDatabase, damageObject, servedIn } from '../../support/damage.ts'
 import { listed } from '../../support/listed.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { keepSamples, never, numbered, publishSamples, sample, snapshotOf, sourceId } from './samples.ts'
+import { keepSamples, never, numbered, objectId, publishSamples, sample, snapshotOf, sourceId } from './samples.ts'
+import type { Sample } from './samples.ts'
 
 const NOW = new Date('2026-01-02T03:04:05.006Z')
 const DAY_MS = 86_400_000
@@ -108,6 +111,65 @@ test('a source of a generation whose contents are gone is known by the records s
   expect(await store.generations.records.sourcesAt(0, served)).toEqual(new Map())
 })
 
+test('a skill whose text changed, or stayed for a commit that broke it, is known again under its next name', async () => {
+  await using folder = await temporaryFolder()
+  using store = await Store.open(folder.path)
+  const described = (path: string, text: string, more: Partial<Skill> = {}): Sample => {
+    const one = sample(path, { 'SKILL.md': text })
+    return { ...one, skill: { ...one.skill, description: `About ${text[0]}`, ...more } }
+  }
+  const commit = objectId('4'.repeat(40))
+  const kept = {
+    commit,
+    since: commit,
+    faults: [{ rule: 'description-missing', path: 'SKILL.md', message: 'none' }],
+  } as const
+  await publishSamples(store, NOW, described('a-1', 'a 1'), described('b-1', 'b'))
+  await publishSamples(store, NOW, described('a-1', 'a 2'), described('b-1', 'b', { kept }))
+  await publishSamples(store, NOW, described('a-2', 'a 3'), described('b-2', 'b 2'))
+  const served = (await store.generations.current())!
+
+  const sources = await store.generations.records.sourcesAt(1, served)
+
+  const now = await store.snapshots.read(served.sources[0]!.snapshot)
+  const changes = skillChanges(sources!.get(sourceId('team'))!.skills, skillStatesOf(now))
+  expect(changes.map(({ change, from, to }) => [change, from?.path, to?.path])).toEqual([
+    ['renamed', 'a-1', 'a-2'],
+    ['renamed', 'b-1', 'b-2'],
+  ])
+})
+
+test('a skill that was in no list is in none in the generation before its change', async () => {
+  await using folder = await temporaryFolder()
+  using store = await Store.open(folder.path)
+  const [one, two] = [numbered(1), numbered(2)]
+  await publishSamples(store, NOW, { ...one, skill: { ...one.skill, standing: 'unlisted' } }, two)
+  await publishSamples(store, NOW, two)
+
+  const sources = await store.generations.records.sourcesAt(1, (await store.generations.current())!)
+
+  const { skills } = sources!.get(sourceId('team'))!
+  expect([...skills].map(([path, { isUnlisted }]) => [path, isUnlisted])).toEqual([
+    ['skill-2', undefined],
+    ['skill-1', true],
+  ])
+})
+
+test('the total of the records starts anew before numbers end', async () => {
+  await using folder = await temporaryFolder()
+  using store = await Store.open(folder.path)
+  await publishSamples(store, NOW, numbered(1))
+  const totalAfter = async (total: number, number: number): Promise<number> => {
+    changeDatabase(store, `UPDATE record SET total = ${total}`)
+    await publishSamples(store, NOW, numbered(number))
+    const [record] = await listed(store.objects.records([number]))
+    return record!.total - record!.text.length
+  }
+
+  expect(await totalAfter(2 ** 52 - 1, 2)).toBe(2 ** 52 - 1)
+  expect(await totalAfter(2 ** 52, 3)).toBe(0)
+})
+
 test('after a generation that cannot be read, the record does not say what changed', async () => {
   await using folder = await temporaryFolder()
   using store = await Store.open(folder.path)
@@ -157,6 +219,10 @@ test('of more changes than a record takes, the others are counted, and the size 
   expect(stored!.text.length).toBeLessThanOrEqual(MOST_TEXT_BYTES)
   expect(move!.skills.length).toBeGreaterThan(900)
   expect(move!.skills.length + move!.leftOut!.added!).toBe(2_500)
+  await store.generations.publish([{ source: sourceId('team'), snapshot }], NOW)
+  const served = (await store.generations.current())!
+  expect(await store.generations.records.sourcesAt(1, served)).toBeDefined()
+  expect(await store.generations.records.sourcesAt(0, served)).toBeUndefined()
 })
 
 const FORGED = [

@@ -1,35 +1,48 @@
+import { z } from 'zod'
 import { canonicalJson } from '../../../base/canonical-json.ts'
-import type { Generation } from '../generation.ts'
-import type { Revision } from '../revision.ts'
-import type { SourceId } from '../source-id.ts'
-import type { ChangeKind, SkillChange, SkillState, SkillStates } from './skill-changes.ts'
-import type { DocsChange } from './skill-review.ts'
+import { DECIDED_AT, DECIDED_COMMIT, DECIDED_SOURCE } from '../decisions/decided.ts'
+import { CAUSE } from '../generation.ts'
+import { CHANGE, CHANGE_KINDS, type ChangeKind, type SkillChange, type SkillStates } from './skill-changes.ts'
+import { DOCS_CHANGE } from './skill-review.ts'
+
+const REVISION = z.object({ ref: z.string(), commit: DECIDED_COMMIT, tag: DECIDED_COMMIT.exactOptional() }).readonly()
+
+const MOVE = z
+  .object({
+    source: DECIDED_SOURCE,
+    /** Absent if the source had no content before. */
+    from: REVISION.exactOptional(),
+    /** Absent if the source has no content any more. */
+    to: REVISION.exactOptional(),
+    skills: z.array(CHANGE).readonly(),
+    docs: DOCS_CHANGE.exactOptional(),
+    /** The numbers of the changes that did not fit into the record. */
+    leftOut: z.partialRecord(z.enum(CHANGE_KINDS), z.int().positive()).readonly().exactOptional(),
+  })
+  .readonly()
+
+/** The form of a record in its text. */
+export const RECORD = z
+  .object({
+    number: z.int(),
+    createdAt: DECIDED_AT,
+    /** The number of the generation before; 0 before the first one. */
+    before: z.int().nonnegative(),
+    cause: CAUSE.optional().catch(undefined),
+    /** `undefined` if the generation before could not be read, or if too many sources moved at once. */
+    moves: z.array(MOVE).readonly().optional(),
+  })
+  .refine(({ number, before }) => before < number)
+  .readonly()
 
 /**
  * The light record of a generation: its names, digests and commits, as far as they differ from the generation before. It
  * outlives the contents of the generation.
  */
-export interface GenerationRecord extends Pick<Generation, 'number' | 'createdAt' | 'cause'> {
-  /** The number of the generation before; 0 before the first one. */
-  readonly before: number
-  /** `undefined` if the generation before could not be read, or if too many sources moved at once. */
-  readonly moves?: readonly RecordedMove[]
-}
-
+export type GenerationRecord = z.infer<typeof RECORD>
 /** The change of one source from one generation to the next. */
-export interface RecordedMove {
-  readonly source: SourceId
-  /** Absent if the source had no content before. */
-  readonly from?: RecordedRevision
-  /** Absent if the source has no content any more. */
-  readonly to?: RecordedRevision
-  readonly skills: readonly SkillChange[]
-  readonly docs?: DocsChange
-  /** The numbers of the changes that did not fit into the record. */
-  readonly leftOut?: Readonly<Partial<Record<ChangeKind, number>>>
-}
-
-export type RecordedRevision = Pick<Revision, 'ref' | 'commit' | 'tag'>
+export type RecordedMove = z.infer<typeof MOVE>
+export type RecordedRevision = z.infer<typeof REVISION>
 
 /** The text in which a record is stored, of at most so many bytes. Changes that do not fit are counted. */
 export function textOfRecord(record: GenerationRecord, mostBytes: number): string {
@@ -70,11 +83,9 @@ export function statesBefore(after: SkillStates, changes: readonly SkillChange[]
     }
     const { name, digest, keptFrom } = from
     const kept = keptFrom === undefined ? {} : { from: { commit: keptFrom } }
-    // The same skill under another name keeps its description, by which a comparison knows it again.
-    const { description } = (change === 'renamed' && to && after.get(to.path)) || NOTHING
+    // A skill keeps its description, by which a comparison knows it again.
+    const description = after.get(to?.path ?? path)?.description
     before.set(from.path, { name, digest, description, ...kept, ...(isUnlisted && { isUnlisted }) })
   }
   return before
 }
-
-const NOTHING: Partial<SkillState> = {}

@@ -1,6 +1,7 @@
-import type { Diagnostic } from '../../../base/diagnostic.ts'
+import { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import type { SkillCode } from '../../skill/skill-diagnostic.ts'
+import { DECIDED_COMMIT } from '../decisions/decided.ts'
 import { comparePaths } from '../digest.ts'
 import type { ObjectId } from '../revision.ts'
 import { isInLists, isLockable } from '../skill.ts'
@@ -9,33 +10,54 @@ import type { Snapshot } from '../snapshot.ts'
 import type { DocsChange } from './skill-review.ts'
 
 /**
- * The way in which a skill differs between two states of its source. `renamed`: the same skill in another folder, or under
- * another name. `withheld`: it is there, and its source must not serve it. `kept`: an earlier version is served, because
- * the later one is broken.
+ * The ways in which a skill differs between two states of its source. `renamed`: the same skill in another folder, or
+ * under another name. `withheld`: it is there, and its source must not serve it. `kept`: an earlier version is served,
+ * because the later one is broken.
  */
-export type ChangeKind = 'added' | 'changed' | 'renamed' | 'kept' | 'no-longer-withheld' | 'withheld' | 'removed'
+export const CHANGE_KINDS = [
+  'added',
+  'changed',
+  'renamed',
+  'removed',
+  'kept',
+  'no-longer-withheld',
+  'withheld',
+] as const
+
+export type ChangeKind = (typeof CHANGE_KINDS)[number]
+
+const VERSION = z
+  .object({
+    path: z.string(),
+    name: z.string(),
+    digest: z.string(),
+    /** The commit of an earlier version that is kept. */
+    keptFrom: DECIDED_COMMIT.exactOptional(),
+  })
+  .readonly()
+
+/** The form of a change in a record. */
+export const CHANGE = z
+  .object({
+    /** Its real folder: the later one, or that of a removed skill. */
+    path: z.string(),
+    change: z.enum(CHANGE_KINDS),
+    /** The two versions; absent on the side that does not have the skill, or withholds it. */
+    from: VERSION.exactOptional(),
+    to: VERSION.exactOptional(),
+    /** The first reason why it is withheld, or an earlier version is kept. */
+    reason: z
+      .object({ code: z.custom<SkillCode>((code) => typeof code === 'string'), message: z.string() })
+      .readonly()
+      .exactOptional(),
+    /** True if the skill is in no list on a side. */
+    isUnlisted: z.literal(true).exactOptional(),
+  })
+  .readonly()
 
 /** One skill that differs between two states of its source. */
-export interface SkillChange {
-  /** Its real folder: the later one, or that of a removed skill. */
-  readonly path: string
-  readonly change: ChangeKind
-  /** The two versions; absent on the side that does not have the skill, or withholds it. */
-  readonly from?: SkillVersion
-  readonly to?: SkillVersion
-  /** The first reason why it is withheld, or an earlier version is kept. */
-  readonly reason?: Diagnostic<SkillCode>
-  /** True if the skill is in no list on a side. */
-  readonly isUnlisted?: true
-}
-
-export interface SkillVersion {
-  readonly path: string
-  readonly name: string
-  readonly digest: string
-  /** The commit of an earlier version that is kept. */
-  readonly keptFrom?: ObjectId
-}
+export type SkillChange = z.infer<typeof CHANGE>
+export type SkillVersion = z.infer<typeof VERSION>
 
 /** A skill in one state of its source, as far as a comparison needs it. */
 export interface SkillState {
@@ -189,16 +211,6 @@ export function changeGroups(changes: readonly SkillChange[]): readonly ChangeGr
     return all === undefined ? [] : [{ change, count: all.length, first: all.slice(0, MOST_NAMED).map(namedChange) }]
   })
 }
-
-export const CHANGE_KINDS = [
-  'added',
-  'changed',
-  'renamed',
-  'removed',
-  'kept',
-  'no-longer-withheld',
-  'withheld',
-] as const satisfies readonly ChangeKind[]
 
 const MOST_NAMED = 10
 

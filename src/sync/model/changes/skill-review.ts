@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Skill, SkillFile } from '../skill.ts'
 import type { SkillChange } from './skill-changes.ts'
 import { isProgram, notesOf } from './skill-notes.ts'
@@ -13,11 +14,15 @@ export interface SkillReview extends SkillChange {
 }
 
 /** A change of the docs folder, from one digest of it to another. */
-export interface DocsChange {
-  readonly change: 'added' | 'changed' | 'removed'
-  readonly from?: string
-  readonly to?: string
-}
+export const DOCS_CHANGE = z
+  .object({
+    change: z.enum(['added', 'changed', 'removed']),
+    from: z.string().exactOptional(),
+    to: z.string().exactOptional(),
+  })
+  .readonly()
+
+export type DocsChange = z.infer<typeof DOCS_CHANGE>
 
 /** The change with the files that differ. The notes are about hidden characters. */
 export interface DocsReview extends DocsChange, Pick<SkillReview, 'notes' | 'files'> {}
