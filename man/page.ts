@@ -1,10 +1,13 @@
-import type { Command, Option, Options } from '../src/daemon/cli/command.ts'
-import { completion } from '../src/daemon/cli/completion.ts'
+import type { Command, Commands, Option, Options } from '../src/daemon/cli/command.ts'
 import { COMMON, CONFIGURING, usageOf } from '../src/daemon/cli/help.ts'
-import type { LoadedGroup } from '../src/daemon/command-table.ts'
+import { CALLS, COMMAND_GROUPS } from '../src/daemon/command-table.ts'
 
 /** The manual page skillsyncd(1), made of what each command says of itself. */
-export function manualPage(groups: readonly LoadedGroup[], version: string): string {
+export async function manualPage(version: string): Promise<string> {
+  const groups = COMMAND_GROUPS.map(async ({ heading, commands }) =>
+    [`.SH ${quoted(`${heading} commands`.toUpperCase())}`].concat(await commandSections(commands)),
+  )
+  const ofProgram = new Map([...CALLS].filter(([name]) => name.startsWith('--')))
   return [
     '.\\" Made of the commands themselves. UPDATE_MAN=1 npx vitest run test/daemon/cli/manual.test.ts writes it anew.',
     `.TH SKILLSYNCD 1 "" "skillsyncd ${version}" "User Commands"`,
@@ -15,17 +18,14 @@ export function manualPage(groups: readonly LoadedGroup[], version: string): str
     text('COMMAND [options]'),
     '.SH DESCRIPTION',
     ...paragraphs(DESCRIPTION),
-    ...groups.flatMap(({ heading, commands }) => [
-      `.SH ${quoted(`${heading} commands`.toUpperCase())}`,
-      ...commands.flatMap(commandSection),
-    ]),
+    ...(await Promise.all(groups)).flat(),
     '.SH OPTIONS',
     text('Of all commands that need a configuration:'),
     ...optionItems(CONFIGURING),
     '.P',
     text('Of all commands:'),
     ...optionItems(COMMON),
-    ...commandSection(completion),
+    ...(await commandSections(ofProgram)),
     '.SH EXIT STATUS',
     ...STATUS.flatMap(([status, what]) => item(bold(status), what)),
     '.SH FILES',
@@ -61,8 +61,13 @@ const FILES = [
   ['~/.local/state/skillsyncd', 'the state folder, if neither $STATE_DIRECTORY nor the configuration names another'],
 ] as const
 
-function commandSection(command: Command): string[] {
-  const { summary, details = '', options = {}, examples } = command
+async function commandSections(commands: Commands): Promise<string[]> {
+  const sections = [...commands.values()].map(async ({ summary, load }) => commandSection(await load(), summary))
+  return (await Promise.all(sections)).flat()
+}
+
+function commandSection(command: Command, summary: string): string[] {
+  const { details = '', options = {}, examples } = command
   return [
     `.SS ${quoted(usageOf(command).replace(/ \[options\]$/, ''))}`,
     text(summary),

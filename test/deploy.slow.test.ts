@@ -211,7 +211,7 @@ describe('server.json, for the registry of MCP', () => {
   test('its arguments are those of skillsyncd mcp, in the forms of the schema', async () => {
     const { packages } = JSON.parse(await textOf('server.json'))
     const [command, ...options] = packages[0].packageArguments
-    const mcp = await COMMANDS.get(command.value)?.()
+    const mcp = await COMMANDS.get(command.value)?.load()
 
     expect(command).toEqual({ type: 'positional', value: 'mcp' })
     expect(mcp?.name).toBe('mcp')

@@ -5,7 +5,7 @@ import { SyncError, mendOf, unwrapSuppressed } from '../sync/model/sync-error.ts
 import type { Command, Context, ExitStatus, Streams } from './cli/command.ts'
 import { helpOf, helpOfCommand } from './cli/help.ts'
 import { commandFirst, commandIn, helpAbout, isFamily, isJsonWanted, parseOptions } from './command-line.ts'
-import { CALLS, loadedGroups } from './command-table.ts'
+import { CALLS, COMMAND_GROUPS } from './command-table.ts'
 import { processEnvironment } from './config/process-environment.ts'
 import { ConfigError } from './config/rules/config-error.ts'
 import type { WholeConfig } from './configuration.ts'
@@ -52,8 +52,8 @@ async function runWords(words: readonly string[], caller: Caller): Promise<ExitS
   const { process } = caller
   const [name = '--help'] = words
   if (name === '--version' || name === '-V' || name === '-v') return print(process, versionText(isJsonWanted(words)))
-  if (name === '--help' || name === '-h') return print(process, helpOf(await loadedGroups(), columnsOf(process)))
-  if (isFamily(words)) return print(process, await helpAbout(name, columnsOf(process)))
+  if (name === '--help' || name === '-h') return print(process, helpOf(COMMAND_GROUPS, columnsOf(process)))
+  if (isFamily(words)) return print(process, helpAbout(name, columnsOf(process)))
   const { command, args } = await commandIn(words)
   caller.command = command
   return runCommand(command, args, caller)
@@ -100,7 +100,10 @@ async function runCommand(
   { process, environment, redactor, result }: Caller,
 ): Promise<ExitStatus> {
   const { values, positionals } = parseOptions(command, args)
-  if (values['help'] === true) return print(process, helpOfCommand(command, columnsOf(process)))
+  if (values['help'] === true) {
+    const { summary = '' } = CALLS.get(command.name) ?? {}
+    return print(process, helpOfCommand(command, summary, columnsOf(process)))
+  }
   if (positionals.length > (command.operands?.most ?? 0))
     throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
   const logLevel = values['log-level'] ?? 'info'

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { closestTo } from '../base/text/closest.ts'
 import type { Command } from './cli/command.ts'
 import { COMMON, CONFIGURING, helpOfFamily, optionsOf } from './cli/help.ts'
-import { CALLS, COMMANDS, SYNONYMS, loaded, verbsOf } from './command-table.ts'
+import { CALLS, COMMANDS, SYNONYMS, verbsOf } from './command-table.ts'
 import { printableLine } from './runtime/log/log-line.ts'
 import { UsageError } from './runtime/usage-error.ts'
 
@@ -16,9 +16,9 @@ interface CommandCall {
 export async function commandIn(words: readonly string[]): Promise<CommandCall> {
   const [first = '', ...rest] = words
   const [second, ...others] = rest
-  const inFamily = await COMMANDS.get(`${first} ${second}`)?.()
+  const inFamily = await COMMANDS.get(`${first} ${second}`)?.load()
   if (inFamily !== undefined) return { command: inFamily, args: others }
-  const command = await CALLS.get(first)?.()
+  const command = await CALLS.get(first)?.load()
   if (command === undefined) throw unknownCommand(words)
   return { command, args: rest }
 }
@@ -54,9 +54,9 @@ function leadingOptions(words: readonly string[]): { options: readonly string[];
 const { help: _help, ...LEADING } = { ...CONFIGURING, ...COMMON }
 
 /** Returns the help of a family of commands. */
-export async function helpAbout(family: string, columns: number): Promise<string> {
+export function helpAbout(family: string, columns: number): string {
   const commands = new Map([...COMMANDS].filter(([one]) => one.startsWith(`${family} `)))
-  return helpOfFamily(family, await loaded(commands), columns)
+  return helpOfFamily(family, commands, columns)
 }
 
 /** True for the name of a family of commands alone, or with options. */

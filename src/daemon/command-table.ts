@@ -1,4 +1,4 @@
-import type { Command, Commands } from './cli/command.ts'
+import type { Commands } from './cli/command.ts'
 import type { CommandLoaders } from './cli/feature.ts'
 import { FEATURE_COMMANDS } from './features.ts'
 
@@ -41,38 +41,92 @@ const CORE_COMMANDS: CommandLoaders = {
   'hub export': async () => (await import('./commands/sbom/export.ts')).exportBill,
   'store backup': async () => (await import('./commands/run/backup.ts')).backupCommand,
   'store restore': async () => (await import('./commands/run/backup.ts')).restoreCommand,
-  '--completion': async () => (await import('./cli/completion.ts')).completion,
 }
 
-/** The commands, and what the program does by an option of its own. */
-export const CALLS: Commands = new Map(Object.entries({ ...CORE_COMMANDS, ...FEATURE_COMMANDS }))
+const LOADERS: CommandLoaders = { ...CORE_COMMANDS, ...FEATURE_COMMANDS }
 
-/** `names`: separated by commas. The commands of a feature that is left out are not there. */
-function group(heading: string, names: string): CommandGroup {
-  const commands = names.split(', ').flatMap((name) => {
-    const load = CALLS.get(name)
-    return load === undefined ? [] : [[name, load] as const]
+/** The commands of a feature that is left out are not there. */
+function group(heading: string, summaries: Readonly<Record<string, string>>): CommandGroup {
+  const commands = Object.entries(summaries).flatMap(([name, summary]) => {
+    const load = LOADERS[name]
+    return load === undefined ? [] : [[name, { summary, load }] as const]
   })
   return { heading, commands: new Map(commands) }
 }
 
 /** All commands in the order of the help. A name of two words belongs to a family, such as `mcp-source mirror`. */
-const COMMAND_GROUPS: readonly CommandGroup[] = [
-  group('Everyday', 'add, remove, start, stop, status, list, show, why, sync, link, mcp'),
-  group(
-    'Pinning and review',
-    'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, promote, log',
-  ),
-  group('For authors', 'skill new, skill validate, skill project, instructions'),
-  group(
-    'Administration',
-    'doctor, explain, reload, service, hub token, hub enroll, hub publish, hub channel, hub witness, hub export, store backup, store restore, store copy, store migrate',
-  ),
-  group('Other MCP servers', 'mcp-source mirror, mcp-source add'),
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  group('Everyday', {
+    add: 'Add sources to the configuration, or write the first',
+    remove: 'Remove sources from the configuration',
+    start: 'Run the daemon: pull on schedule, and serve over HTTP',
+    stop: 'Stop the running daemon',
+    status: 'Show what is served, and what is wrong',
+    list: 'List every skill and its state, or search them',
+    show: 'Show a skill: its commit, files, digests and findings',
+    why: 'Explain why a skill is served, or is not',
+    sync: 'Fetch sources now, and serve what they have',
+    link: 'Keep the served skills in the folders of agents',
+    mcp: 'Serve one MCP client over stdio',
+  }),
+  group('Pinning and review', {
+    lock: 'Pin the served commits in skills.lock',
+    update: 'Move the lock to what upstream has now',
+    verify: 'Check the store against the lock and the digests',
+    diff: 'Compare two states, skill by skill',
+    preview: 'Show a file of a skill, approved or not',
+    approve: 'Approve a revision or skills that wait',
+    reject: 'Skip the revision that waits for a decision',
+    hold: 'Keep a source or a ring where it is',
+    release: 'Let a held source or ring take new commits again',
+    rollback: 'Serve an earlier generation or commit again',
+    disable: 'Take a skill out of service at once',
+    enable: 'Serve a disabled skill again',
+    promote: 'Let a ring take now what the ring before it serves',
+    log: 'Show what changed, what was decided, by whom, and why',
+  }),
+  group('For authors', {
+    'skill new': 'Write the skeleton of a skill',
+    'skill validate': 'Check skills: each fault, its line and its fix',
+    'skill project': 'Convert a skill to standard frontmatter',
+    instructions: 'Print the guide for agents, for AGENTS.md',
+  }),
+  group('Administration', {
+    doctor: 'Check what could keep the daemon from working',
+    explain: 'Explain a code: its meaning, effect and fix',
+    reload: 'Apply a changed configuration to the running daemon',
+    service: 'Run the daemon in the background, by systemd or launchd',
+    'hub token': 'Add, list, renew and revoke the tokens of HTTP clients',
+    'hub enroll': 'Give agents the plugin marketplace',
+    'hub publish': 'Push the plugin marketplace, or write the channel',
+    'hub channel': 'Make a key of the channel, or print its public keys',
+    'hub witness': 'Run a witness, which cosigns the logs of hubs',
+    'hub export': 'Write an SBOM, or a proof of what was served',
+    'store backup': 'Copy skills, history and decisions into one file',
+    'store restore': 'Restore the state folder from a backup',
+    'store copy': 'Copy a stopped hub into its database, or back',
+    'store migrate': 'Bring the database of a hub to this version',
+  }),
+  group('Other MCP servers', {
+    'mcp-source mirror': 'Fetch all files of a skill now, and check them',
+    'mcp-source add': 'Add a skill that a server does not list',
+  }),
 ]
 
 /** All commands that the help, the manual and the shell completions list. */
-export const COMMANDS: Commands = new Map(COMMAND_GROUPS.flatMap(({ commands }) => [...commands]))
+export const COMMANDS: Commands = new Map(COMMAND_GROUPS.flatMap(({ commands }) => Array.from(commands)))
+
+/** The commands, and what the program does by an option of its own. */
+export const CALLS: Commands = new Map([
+  ...COMMANDS,
+  [
+    '--completion',
+    {
+      summary: 'Print a script for shell completion',
+      load: async () => (await import('./cli/completion.ts')).completion,
+    },
+  ],
+])
 
 /** Other words for a command. They are suggested, not accepted. */
 export const SYNONYMS: Readonly<Record<string, string>> = {
@@ -120,23 +174,6 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   up: 'start',
   usage: 'list --usage',
   version: '--version',
-}
-
-/** A group of commands, loaded. */
-export interface LoadedGroup {
-  readonly heading: string
-  readonly commands: readonly Command[]
-}
-
-/** Loads all commands for the help. */
-export async function loadedGroups(): Promise<readonly LoadedGroup[]> {
-  const groups = COMMAND_GROUPS.map(async ({ heading, commands }) => ({ heading, commands: await loaded(commands) }))
-  return Promise.all(groups)
-}
-
-/** Loads all of these commands. */
-export async function loaded(commands: Commands): Promise<readonly Command[]> {
-  return Promise.all([...commands.values()].map((load) => load()))
 }
 
 /** Returns the verbs of a family, such as `mirror` of `mcp-source`. Empty if there is no such family. */

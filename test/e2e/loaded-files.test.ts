@@ -10,6 +10,7 @@ const READING = ['cron', 'luxon', 'minisearch', 'picomatch', 'semver', 'yaml', '
 
 test.each([
   ['--version', 10, []],
+  ['--help', 10, []],
   ['list', 32, READING],
   ['why fx/alpha', 32, READING],
   ['status', 40, READING],

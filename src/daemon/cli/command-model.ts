@@ -12,8 +12,14 @@ export interface Typing {
   readonly operands: readonly string[]
 }
 
-function typingOf(command: Command): Typing {
-  const { name, summary, operands } = command
+/** A command, with its line of the list of commands. */
+interface ListedCommand {
+  readonly command: Command
+  readonly summary: string
+}
+
+function typingOf({ command, summary }: ListedCommand): Typing {
+  const { name, operands } = command
   const options = Object.entries(optionsOf(command))
   return {
     command: name,
@@ -30,10 +36,10 @@ function typingOf(command: Command): Typing {
 }
 
 /** The completions for all commands, and for the families of those whose names have two words. */
-export function typingsOf(commands: readonly Command[]): readonly Typing[] {
+export function typingsOf(commands: readonly ListedCommand[]): readonly Typing[] {
   const families = new Map<string, string[]>()
-  for (const { name } of commands) {
-    const [family = '', verb] = name.split(' ')
+  for (const { command } of commands) {
+    const [family = '', verb] = command.name.split(' ')
     if (verb !== undefined) families.set(family, [...(families.get(family) ?? []), verb])
   }
   return [...commands.map(typingOf), ...[...families].map(([family, verbs]) => typingOfFamily(family, verbs))]

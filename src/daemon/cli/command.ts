@@ -27,8 +27,6 @@ import type { CommandFeatures, VariantName } from './feature.ts'
 /** One command of the command line. */
 export interface Command {
   readonly name: string
-  /** One line for the list of commands. */
-  readonly summary: string
   readonly operands?: Operands
   readonly options?: Options
   /**
@@ -118,8 +116,8 @@ export interface Context<Whole extends ServedConfig = ServedConfig> {
   readonly commands: Commands
 }
 
-/** Commands in the order of the help, each loaded on demand. */
-export type Commands = ReadonlyMap<string, () => Promise<Command>>
+/** Commands by their names, in the order of the help, each with one line and loaded on demand. */
+export type Commands = ReadonlyMap<string, { readonly summary: string; readonly load: () => Promise<Command> }>
 
 /** The switches that limit network access and updates, for the commands that have them. */
 export const MODE_OPTIONS = {

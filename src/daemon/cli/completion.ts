@@ -117,7 +117,6 @@ const ASKED: Readonly<Record<string, (config: ServedConfig) => Promise<readonly 
 
 export const completion: Command = {
   name: '--completion',
-  summary: 'Print a script for shell completion',
   operands: {
     text: 'bash | zsh | fish',
     most: Number.POSITIVE_INFINITY,
@@ -146,8 +145,11 @@ export const completion: Command = {
     }
     if (script === undefined || line.length > 0)
       throw new UsageError('--completion wants bash, zsh or fish; see skillsyncd --completion --help')
-    const commands = await Promise.all([...context.commands.values()].map((load) => load()))
-    context.streams.stdout.write(script(typingsOf(commands)))
+    const loading = [...context.commands.values()].map(async ({ summary, load }) => ({
+      command: await load(),
+      summary,
+    }))
+    context.streams.stdout.write(script(typingsOf(await Promise.all(loading))))
     return 0
   },
 }

@@ -5,13 +5,11 @@ import type { Command, Options } from './command.ts'
 
 /** The output of `skillsyncd --help`, in lines of at most `columns` characters. */
 export function helpOf(
-  groups: readonly { readonly heading: string; readonly commands: readonly Command[] }[],
+  groups: readonly { readonly heading: string; readonly commands: Summaries }[],
   columns: number,
 ): string {
   const width = widthFor(columns)
-  const sections = groups.map(({ heading, commands }) =>
-    [`${heading}:`, ...commands.flatMap(({ name, summary }) => rowOf(`  ${name}`, summary, width))].join('\n'),
-  )
+  const sections = groups.map(({ heading, commands }) => [`${heading}:`, ...rowsOf(commands, width)].join('\n'))
   const title = wrapWords(`skillsyncd ${VERSION}: agent skills from git to every agent, pinned`, width).join('\n')
   return `${title}
 
@@ -27,9 +25,16 @@ ${wrapWords('Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a 
 `
 }
 
+/** The line of each command, by its name. */
+type Summaries = ReadonlyMap<string, { readonly summary: string }>
+
+function rowsOf(commands: Summaries, width: number): string[] {
+  return [...commands].flatMap(([name, { summary }]) => rowOf(`  ${name}`, summary, width))
+}
+
 /** The output of `skillsyncd COMMAND --help`, in lines of at most `columns` characters. */
-export function helpOfCommand(command: Command, columns: number): string {
-  const { summary, needsConfiguration, options = {}, details = '', examples } = command
+export function helpOfCommand(command: Command, summary: string, columns: number): string {
+  const { needsConfiguration, options = {}, details = '', examples } = command
   const width = widthFor(columns)
   const own = Object.keys(options).length === 0 ? [] : [`Options:\n${optionRows(options, width)}`]
   const common = needsConfiguration === false ? COMMON : { ...CONFIGURING, ...COMMON }
@@ -46,11 +51,10 @@ export function helpOfCommand(command: Command, columns: number): string {
 }
 
 /** The output of the help of a family of commands, such as `skillsyncd mcp-source --help`. */
-export function helpOfFamily(family: string, commands: readonly Command[], columns: number): string {
-  const width = widthFor(columns)
+export function helpOfFamily(family: string, commands: Summaries, columns: number): string {
   return `Usage: skillsyncd ${family} COMMAND [options]
 
-${commands.flatMap(({ name, summary }) => rowOf(`  ${name}`, summary, width)).join('\n')}
+${rowsOf(commands, widthFor(columns)).join('\n')}
 
 skillsyncd ${family} COMMAND --help describes a command, with examples.
 `

@@ -34,9 +34,9 @@ function hasServiceManager({ runtime }: Environment): boolean {
 /** Asks a person on a terminal whether to install the service of this user, if there is none, and installs it. */
 export async function offerService(context: Context, { file, state }: Config): Promise<void> {
   const { environment, commands } = context
-  const load = commands.get('service')
-  if (load === undefined || !hasServiceManager(environment) || (await userService(environment)) !== undefined) return
+  const known = commands.get('service')
+  if (known === undefined || !hasServiceManager(environment) || (await userService(environment)) !== undefined) return
   if (!(await isYes(context, 'Run the daemon in the background from now on (service install --user --now)?'))) return
-  const service = await load()
+  const service = await known.load()
   await service.run({ ...context, operands: ['install'], values: { user: true, now: true, config: file, state } })
 }

@@ -49,7 +49,6 @@ import type { LeftOut } from './unlinkable-skills.ts'
 
 export const link: Command = {
   name: 'link',
-  summary: 'Keep the served skills in the folders of agents',
   operands: AGENT_OPERANDS,
   details: `
   Without AGENT, it shows what is installed.

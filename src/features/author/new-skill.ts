@@ -10,7 +10,6 @@ import { PLACEHOLDER, skeleton } from './lint/skeleton.ts'
 
 export const newSkill: Command = {
   name: 'skill new',
-  summary: 'Write the skeleton of a skill',
   operands: { text: 'SKILL', most: 1, offers: ['folders'] },
   needsConfiguration: false,
   details: `

@@ -17,7 +17,6 @@ import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecti
 /** Projections of skills, on stdout or in a folder of their own, and the way back. */
 export const projectCommand: Command = {
   name: 'skill project',
-  summary: 'Convert a skill to standard frontmatter',
   operands: { text: 'PATH', most: 1, offers: ['files'] },
   needsConfiguration: false,
   details: `

@@ -33,7 +33,6 @@ import type { Root } from './roots.ts'
 
 export const validateCommand: Command = {
   name: 'skill validate',
-  summary: 'Check skills: each fault, its line and its fix',
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
   needsConfiguration: false,
   details: `

@@ -15,7 +15,6 @@ import type { ChannelHubConfig } from './channel-config.ts'
 
 export const channel: Command = {
   name: 'hub channel',
-  summary: 'Make a key of the channel, or print its public keys',
   operands: { text: 'new-key NAME | keys', most: 2, offers: [['new-key', 'keys'], []] },
   details: `
   new-key makes a private key with this name, writes it to the file of --out, and prints the public key. The name is that

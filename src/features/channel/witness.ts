@@ -19,7 +19,6 @@ import { Witness } from './witness/witness.ts'
 
 export const witness: Command = {
   name: 'hub witness',
-  summary: 'Run a witness, which cosigns the logs of hubs',
   needsConfiguration: false,
   serves: 'http',
   details: `

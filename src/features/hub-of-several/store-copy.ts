@@ -15,7 +15,6 @@ import type { CopiedState, StateCopy } from './state-copy.ts'
 
 export const storeCopy: Command = {
   name: 'store copy',
-  summary: 'Copy a stopped hub into its database, or back',
   details: `
   For the way from one process to several, and back. It copies the generations that are kept, the decisions, the hashes of
   tokens, the records of sources and the logs of channels. Each object is verified by its digest. Stop all processes of

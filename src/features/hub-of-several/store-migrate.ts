@@ -7,7 +7,6 @@ import { UsageError } from '../../daemon/runtime/usage-error.ts'
 
 export const storeMigrate: Command = {
   name: 'store migrate',
-  summary: 'Bring the database of a hub to this version',
   details: `
   For a hub whose processes have a role that may not change the schema of the database (store.postgres). Run it as the
   owner of the schema, before the first process of a new version starts. The daemons may run: the changelog says of which

@@ -12,7 +12,6 @@ import type { PublishEnd, ChannelWritten } from './publish-request.ts'
 
 export const publish: Command = {
   name: 'hub publish',
-  summary: 'Push the plugin marketplace, or write the channel',
   details: `
   Each push is a new commit of a branch at a git host. Without --git and --to: to all that publish names in
   the configuration. The running daemon pushes, or this process if none runs. A branch that has the served tree already

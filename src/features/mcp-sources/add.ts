@@ -22,7 +22,6 @@ import { readTemplate } from './upstream/template.ts'
 
 export const addUnlisted: Command = {
   name: 'mcp-source add',
-  summary: 'Add a skill that a server does not list',
   operands: {
     text: '[SOURCE [URI|TEMPLATE|NUMBER [VARIABLE=VALUE…]]]',
     most: Number.POSITIVE_INFINITY,

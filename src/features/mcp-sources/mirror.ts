@@ -22,7 +22,6 @@ import { bringRequest, recheckRequest } from './file-requests.ts'
 
 export const mirror: Command = {
   name: 'mcp-source mirror',
-  summary: 'Fetch all files of a skill now, and check them',
   operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
   SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. Without this command, a file is fetched when a

@@ -8,7 +8,6 @@ import { promoteRequest } from './ring-requests.ts'
 
 export const promote: Command = {
   name: 'promote',
-  summary: 'Let a ring take now what the ring before it serves',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   Without SOURCE: all sources. Without --now, only what is due, which the daemon does by itself. A hold always counts.

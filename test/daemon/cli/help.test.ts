@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest'
 import { helpOf, helpOfCommand } from '../../../src/daemon/cli/help.ts'
 import { commandIn, parseOptions } from '../../../src/daemon/command-line.ts'
-import { CALLS, COMMANDS, SYNONYMS, loaded, loadedGroups } from '../../../src/daemon/command-table.ts'
+import { CALLS, COMMAND_GROUPS, COMMANDS, SYNONYMS } from '../../../src/daemon/command-table.ts'
 import { VERSION } from '../../../src/serve/version.ts'
 import { Home } from '../../support/process/program.ts'
 
-const groups = await loadedGroups()
-const commands = await loaded(CALLS)
+const commands = await Promise.all([...CALLS.values()].map(({ load }) => load()))
 
 test.each([50, 80, 100, 200])('no line of the help is longer than a terminal of %i columns, or than 100', (columns) => {
-  const texts = [helpOf(groups, columns), ...commands.map((command) => helpOfCommand(command, columns))]
+  const texts = [helpOf(COMMAND_GROUPS, columns), ...commands.map((command) => helpOfCommand(command, 'Done', columns))]
   // An example is one line to copy, and so is a line of a script.
   const prose = texts
     .flatMap((text) => text.split('\n'))
@@ -19,14 +18,14 @@ test.each([50, 80, 100, 200])('no line of the help is longer than a terminal of 
 })
 
 test('the list of commands has one line for each at 80 columns, below its heading', () => {
-  const lines = helpOf(groups, 80).split('\n')
+  const lines = helpOf(COMMAND_GROUPS, 80).split('\n')
 
-  for (const { heading, commands: listed } of groups) {
+  for (const { heading, commands: listed } of COMMAND_GROUPS) {
     const at = lines.indexOf(`${heading}:`)
-    expect(lines.slice(at + 1, at + 1 + listed.length).map((line) => line.slice(2, 24).trim())).toEqual(
-      listed.map(({ name }) => name),
-    )
-    expect(lines[at + 1 + listed.length]).toBe('')
+    expect(lines.slice(at + 1, at + 1 + listed.size).map((line) => line.slice(2, 24).trim())).toEqual([
+      ...listed.keys(),
+    ])
+    expect(lines[at + 1 + listed.size]).toBe('')
   }
 })
 

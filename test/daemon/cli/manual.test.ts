@@ -4,16 +4,15 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { manualPage } from '../../../man/page.ts'
 import { optionsOf } from '../../../src/daemon/cli/help.ts'
-import { loadedGroups } from '../../../src/daemon/command-table.ts'
+import { COMMANDS } from '../../../src/daemon/command-table.ts'
 import { VERSION } from '../../../src/serve/version.ts'
 import { neededProgram } from '../../support/process/has-program.ts'
 
 const FILE = fileURLToPath(new URL('../../../man/skillsyncd.1', import.meta.url))
-const groups = await loadedGroups()
-const commands = groups.flatMap((group) => group.commands)
+const commands = await Promise.all([...COMMANDS.values()].map(({ load }) => load()))
 
 test('man/skillsyncd.1 is what the commands make (UPDATE_MAN=1 writes it anew)', async () => {
-  const fresh = manualPage(groups, VERSION)
+  const fresh = await manualPage(VERSION)
 
   if (process.env['UPDATE_MAN'] === '1') await writeFile(FILE, fresh)
 

@@ -175,7 +175,7 @@ test('a person who declines approved nothing, and the line that is named approve
 })
 
 test('every command takes the options that the help lists for all commands', async () => {
-  for (const [name, load] of COMMANDS) {
+  for (const [name, { load }] of COMMANDS) {
     const command = await load()
 
     expect(parseOptions(command, ['-c', 'x', '--state', 'y', '--json']).values, name).toMatchObject({

@@ -260,7 +260,7 @@ const CHANNEL_WRITTEN = z.object({
 })
 
 /** The command has no result of its own: what it writes is another format, or it serves until it is stopped. */
-export const WITHOUT_JSON = ['start', 'mcp', '--completion', 'hub witness'] as const
+export const WITHOUT_JSON = ['start', 'mcp', 'hub witness', '--completion'] as const
 
 /**
  * The result of each command and variant. A word in small letters after the name of the command is its first operand, one in

@@ -24,7 +24,6 @@ import { compareSides, differencesOf, printDifferences } from './diff.ts'
 
 export const approve: Command = {
   name: 'approve',
-  summary: 'Approve a revision or skills that wait',
   operands: {
     text: 'SOURCE [ID] | SKILL… [ID] | SOURCE/ [ID]',
     most: Number.POSITIVE_INFINITY,
@@ -48,7 +47,6 @@ export const approve: Command = {
 
 export const reject: Command = {
   name: 'reject',
-  summary: 'Skip the revision that waits for a decision',
   operands: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
   details: `
   The next revision is considered again. COMMIT, in full or its first digits, makes sure that it is the revision that

@@ -21,7 +21,6 @@ const RING = { type: 'string', value: 'RING' } as const
 
 export const hold: Command = {
   name: 'hold',
-  summary: 'Keep a source or a ring where it is',
   operands: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
   details: `
   Without COMMIT: at the served commit, whatever its ref moves to. Another commit is served now: its full id, or the
@@ -59,7 +58,6 @@ export const hold: Command = {
 
 export const release: Command = {
   name: 'release',
-  summary: 'Let a held source or ring take new commits again',
   operands: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   It also ends the skip of a rollback. The source is pulled at once.

@@ -30,7 +30,6 @@ import type { DiffContents, Side, SideSource } from './diff-side.ts'
 
 export const diffCommand: Command = {
   name: 'diff',
-  summary: 'Compare two states, skill by skill',
   operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
   details: `
   The exit status is 3 if they differ. A state is lock, served, upstream, the number of a generation, or the path of a

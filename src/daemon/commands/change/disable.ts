@@ -32,7 +32,6 @@ import { disableRequest } from './disable-request.ts'
 /** A command for a decision about skills. */
 interface Disabling {
   readonly name: 'disable' | 'enable'
-  readonly summary: string
   readonly operands: string
   readonly details: string
   readonly examples: Command['examples']
@@ -45,7 +44,6 @@ const SOURCE_ONLY = 'source-only'
 
 export const disable = disabling({
   name: 'disable',
-  summary: 'Take a skill out of service at once',
   operands: '[SKILL|DIGEST…]',
   details: `It stays disabled across restarts and pulls, and while its source does not have it; also under another name or
   path, and wherever the same SKILL.md is. A skill that contains its files is out of service too.
@@ -74,7 +72,6 @@ export const disable = disabling({
 
 export const enable = disabling({
   name: 'enable',
-  summary: 'Serve a disabled skill again',
   operands: 'SKILL… | ID…',
   details: `It is served at once, if its source has it, with all that was out of service because of it. If it was disabled at
   all followers here, it is enabled at all followers. ID, or its first 8 digits or more, is one that disable --followers
@@ -87,7 +84,6 @@ export const enable = disabling({
 function disabling(kind: Disabling): Command {
   return {
     name: kind.name,
-    summary: kind.summary,
     operands: { text: kind.operands, most: Number.POSITIVE_INFINITY, offers: ['skills'] },
     details: `
   SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name, in any case of letters.

@@ -27,7 +27,6 @@ import type { PackEnd } from './lock-packs.ts'
 
 export const lock: Command = {
   name: 'lock',
-  summary: 'Pin the served commits in skills.lock',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The lock is skills.lock beside the configuration, for your repository. From then on the locked commits are served,

@@ -19,7 +19,6 @@ export const SHOWN_MOMENTS = 20
 
 export const log: Command = {
   name: 'log',
-  summary: 'Show what changed, what was decided, by whom, and why',
   details: `
   The newest comes first. A generation is the whole of what was served between two changes. Its names are kept for 90
   days, as are decisions of people, of scans and of followed hubs; its contents as long as retention says.

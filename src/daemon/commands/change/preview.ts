@@ -30,7 +30,6 @@ import { waitingRequest } from './decide-requests.ts'
 
 export const preview: Command = {
   name: 'preview',
-  summary: 'Show a file of a skill, approved or not',
   operands: { text: 'SKILL [FILE]', most: 2, offers: ['skills', []] },
   details: `
   FILE is a path in the folder of the skill; the default is SKILL.md. With --waiting it is the file in the commit

@@ -15,7 +15,6 @@ import { rollbackRequest } from './rollback-request.ts'
 
 export const rollback: Command = {
   name: 'rollback',
-  summary: 'Serve an earlier generation or commit again',
   operands: { text: 'GENERATION | SOURCE COMMIT', most: 2, offers: ['sources', []] },
   details: `
   GENERATION is a number of skillsyncd log. COMMIT is a full commit id; the first digits are enough for a stored commit.

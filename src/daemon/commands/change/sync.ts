@@ -6,7 +6,6 @@ import { sourcesNamed } from '../../config/named-sources.ts'
 
 export const sync: Command = {
   name: 'sync',
-  summary: 'Fetch sources now, and serve what they have',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The running daemon fetches, or this process if none runs. A lock and a hold still count: skillsyncd update

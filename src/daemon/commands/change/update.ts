@@ -41,7 +41,6 @@ import type { LockUpdated, UpdateEnd } from './update-result.ts'
 
 export const update: Command = {
   name: 'update',
-  summary: 'Move the lock to what upstream has now',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   Missing entries are added, and then the sources are pulled. A source that fails keeps its entry. A revision that

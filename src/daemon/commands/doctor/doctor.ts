@@ -62,7 +62,6 @@ const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks, sourceChecks
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Check what could keep the daemon from working',
   operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   mayHang: true,
   details: `

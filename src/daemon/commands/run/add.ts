@@ -31,7 +31,6 @@ import type { FoundSource } from './source-probe.ts'
 
 export const add: Command = {
   name: 'add',
-  summary: 'Add sources to the configuration, or write the first',
   operands: { text: '[URL… | PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   details: `
   URL is the address of a git repository, owner/repo on GitHub, the address of a page that shows a folder of it, or the

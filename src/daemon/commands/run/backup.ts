@@ -16,7 +16,6 @@ import { UsageError } from '../../runtime/usage-error.ts'
 
 export const backupCommand: Command = {
   name: 'store backup',
-  summary: 'Copy skills, history and decisions into one file',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
   FILE is a SQLite database with the skills, the history, the decisions and the hashes of tokens. It has no files of
@@ -48,7 +47,6 @@ export const backupCommand: Command = {
 
 export const restoreCommand: Command = {
   name: 'store restore',
-  summary: 'Restore the state folder from a backup',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
   FILE comes from skillsyncd store backup. Every object in it is verified first. A state folder with a generation is refused:

@@ -37,7 +37,6 @@ const MOST_ASKED = 5
 
 export const mcp: Command = {
   name: 'mcp',
-  summary: 'Serve one MCP client over stdio',
   details: `
   For the configuration of an MCP client that starts its servers itself. It reads the store of a running daemon, or
   pulls itself if none runs.

@@ -7,7 +7,6 @@ import { requestDaemon } from './daemon-request.ts'
 
 export const reload: Command = {
   name: 'reload',
-  summary: 'Apply a changed configuration to the running daemon',
   details: `
   Removed sources are out of service when the command ends, and new ones are pulled. A configuration that is refused
   changes nothing. The address, the state folder and the limits of connections need a restart.

@@ -11,7 +11,6 @@ import { UsageError } from '../../runtime/usage-error.ts'
 
 export const remove: Command = {
   name: 'remove',
-  summary: 'Remove sources from the configuration',
   operands: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The running daemon applies it at once. The skills of the source are out of service at once, and its links go from the

@@ -29,7 +29,6 @@ import type { Service, ServiceFile } from '../service/units.ts'
 
 export const service: Command = {
   name: 'service',
-  summary: 'Run the daemon in the background, by systemd or launchd',
   operands: {
     text: 'print | install | verify | uninstall',
     most: 1,

@@ -25,7 +25,6 @@ import { ServiceNotifier } from '../service/service-notifier.ts'
 
 export const start: Command = {
   name: 'start',
-  summary: 'Run the daemon: pull on schedule, and serve over HTTP',
   details: `
   It runs until skillsyncd stop, or Ctrl+C. skillsyncd service install runs it in the background.
 `,

@@ -12,7 +12,6 @@ import type { DaemonAnswer } from './daemon-request.ts'
 
 export const stop: Command = {
   name: 'stop',
-  summary: 'Stop the running daemon',
   details: `
   Running requests of clients end first, and the command waits until the daemon has released its state folder. What the
   daemon stored stays; skillsyncd start serves it again.

@@ -29,7 +29,6 @@ const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
 
 export const token: Command = {
   name: 'hub token',
-  summary: 'Add, list, renew and revoke the tokens of HTTP clients',
   operands: {
     text: 'add NAME… | list | renew NAME | revoke NAME',
     most: Number.POSITIVE_INFINITY,

@@ -17,7 +17,6 @@ const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new 
 
 export const exportBill: Command = {
   name: 'hub export',
-  summary: 'Write an SBOM, or a proof of what was served',
   operands: { text: '[SKILL…]', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
   The SBOM has each file with its digest, origin, signer and license. An SBOM is a software bill of materials. With the

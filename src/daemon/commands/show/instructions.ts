@@ -5,7 +5,6 @@ import type { Command } from '../../cli/command.ts'
 /** Prints the guide for agents, with the text of the prompt `init-skills`. */
 export const instructions: Command = {
   name: 'instructions',
-  summary: 'Print the guide for agents, for AGENTS.md',
   needsConfiguration: false,
   details: `
   It is the text of the prompt init-skills. It needs no configuration and no daemon.

@@ -15,7 +15,6 @@ import { printFound, listQueryOf } from './search.ts'
 
 export const list: Command = {
   name: 'list',
-  summary: 'List every skill and its state, or search them',
   operands: { text: '[WORDS | PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: [[]] },
   details: `
   Each place of a skill is a line of its own. The state copy marks a skill that another place has too, with the same

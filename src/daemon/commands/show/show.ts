@@ -20,7 +20,6 @@ import { verifiedText } from '../../status/verified-files.ts'
 
 export const show: Command = {
   name: 'show',
-  summary: 'Show a skill: its commit, files, digests and findings',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
   SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name.

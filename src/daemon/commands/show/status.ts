@@ -46,7 +46,6 @@ import { accessText } from './token-lines.ts'
 
 export const status: Command = {
   name: 'status',
-  summary: 'Show what is served, and what is wrong',
   operands: { text: '[SOURCE… | NAME]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an

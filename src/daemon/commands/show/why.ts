@@ -34,7 +34,6 @@ import { printLeft, scanLines } from './show.ts'
 
 export const why: Command = {
   name: 'why',
-  summary: 'Explain why a skill is served, or is not',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
   It names the rule, the lock entry and the decision behind it. SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a

@@ -56,7 +56,6 @@ const VARIANTS = {
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'Check the store against the lock and the digests',
   operands: { text: '[SOURCE… | FOLDER]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files

@@ -8,7 +8,6 @@ import type { ExplainedCode } from './code-list.ts'
 
 export const explain: Command = {
   name: 'explain',
-  summary: 'Explain a code: its meaning, effect and fix',
   operands: { text: 'CODE…', most: Number.POSITIVE_INFINITY, offers: [explainedCodes().map(({ code }) => code)] },
   needsConfiguration: false,
   details: `

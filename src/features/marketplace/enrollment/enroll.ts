@@ -25,7 +25,6 @@ const IDS = ENROLLED_AGENTS.map(({ id }) => id)
 /** Prints how agents take the plugin marketplace of the configuration, or writes it into their settings. */
 export const enroll: Command = {
   name: 'hub enroll',
-  summary: 'Give agents the plugin marketplace',
   operands: { text: '[AGENT…]', most: IDS.length, offers: [IDS] },
   details: `
   It prints commands for a person, or settings for an organization.
