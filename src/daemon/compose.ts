@@ -131,7 +131,7 @@ export function compose(loaded: LoadedParts) {
     activity.heard(id)
     scheduler.trigger(id)
   }
-  const decisions = new OperatorDecisions({ config, store, clock, log, registry, served, report, puller })
+  const decisions = new OperatorDecisions({ config, store, clock, log, registry, served, report, lock, puller })
   const rollbacks = new Rollbacks({ config, store, clock, log, served, puller, candidates })
   const mcpDecisions = new McpDecisions({ ...core, served, sources: mcp, puller })
 

@@ -77,7 +77,7 @@ export class Daemon implements AsyncDisposable {
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const { linking, names, views } = reloadState
     names.configure(config.limits.fetch)
-    const lock = new KnownLock(config)
+    const lock = new KnownLock(config, report)
     // A hub of many sources without a scanner has none to read.
     if (config.gate?.asked.kind === 'scanner') for (const id of ids) await context.store.scans.read(id)
     // The parts that publish take the registry of the oldest ring.

@@ -56,8 +56,6 @@ export class Reload {
     const { writer, serve, log } = this.#parts
     const { config: before } = writer.daemon
     const config = await this.#readConfig(asked)
-    // A reload also accepts the lock as it is now.
-    writer.daemon.parts.lock.forget()
     if (isSame(config, before)) return { added: [], removed: [], changed: [], isNew: false }
     this.#expectApplicable(before, config)
     await expectLock(config)

@@ -155,7 +155,7 @@ test('an edited selection is served of the locked commit: what is left out goes,
   expect(await bodyIn(world.home)).toBe(FIRST)
 })
 
-test('a lock that changes is followed at the next pull; one that vanishes is an error until a reload goes on without it', async () => {
+test('a lock that changes is followed at the next pull; one that vanishes is an error until a release goes on without it', async () => {
   await using world = await World.create()
   const { locked, newest } = await moved(world)
   const text = await readFile(lockFile(world.home), 'utf8')
@@ -171,15 +171,16 @@ test('a lock that changes is followed at the next pull; one that vanishes is an 
   const gone = await world.home.command('sync')
   const whileGone = [await bodyOf(peer), (await told(world.home)).json.sources[0]]
   await world.home.command('reload')
-  const freed = await world.home.command('sync')
+  const reloaded = await world.home.command('sync')
+  const freed = await world.home.command('release', 'team')
   const ofRef = await bodyOf(peer)
   await writeFile(lockFile(world.home), text)
   await world.home.command('sync')
 
   expect([ofUpdate, ofOldLock]).toEqual([SECOND, FIRST])
-  expect(gone.status).toBe(1)
-  expect(gone.stdout).toContain('it was there and is gone; put it back, or go on without it: skillsyncd reload')
-  expect(whileGone).toMatchObject([FIRST, { served: { commit: locked }, lock: { state: 'unreadable' } }])
+  expect([gone.status, reloaded.status]).toEqual([1, 1])
+  expect(gone.stdout).toContain('skillsyncd lock team locks it again, as it is served; skillsyncd release team lets it')
+  expect(whileGone).toMatchObject([FIRST, { served: { commit: locked }, lock: { state: 'lost' } }])
   expect(freed.stdout).toContain(`updated, refs/heads/main at ${short(newest)}`)
   expect([ofRef, await bodyOf(peer)]).toEqual([SECOND, FIRST])
 })

@@ -46,6 +46,8 @@ export interface Situation extends DecisionDetails {
   readonly served: Revision | undefined
   /** The last known upstream revision, if it is not served. */
   readonly waiting: Revision | undefined
+  /** True if its lock is lost, and it stays for that. */
+  readonly isLockLost: boolean
   /** The number of its skills that wait for their own approval. */
   readonly pending: number
 }
@@ -73,7 +75,8 @@ export function rulesAfter(verb: Verb, before: SourceRules, situation: Situation
       if (ring !== undefined && ringHolds?.[ring] === undefined)
         throw nothing(`"${source}" is not held in the ring "${ring}"; skillsyncd status --rings shows all`)
       if (ring !== undefined) return before.filter((rule) => !isHold(rule, ring))
-      if (hold === undefined && skipped?.by !== 'rollback') throw nothing(notHeld(source, ringHolds))
+      if (hold === undefined && skipped?.by !== 'rollback' && !situation.isLockLost)
+        throw nothing(notHeld(source, ringHolds))
       return before.filter((rule) => !isHold(rule) && !(rule.effect === 'skip' && rule.isLeft === true))
     case 'approve': {
       const candidate = candidateOf(situation, hold, 'approve')

@@ -16,12 +16,14 @@ import { followDisabled } from './load-decisions.ts'
 import type { PullReport } from './pull-report.ts'
 import type { Puller } from './puller.ts'
 import type { ServedCatalog } from './served-catalog.ts'
+import type { KnownLock } from './trust/known-lock.ts'
 
 export interface OperatorDecisionsParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
   readonly config: Config
   readonly registry: Registry
   readonly served: ServedCatalog
   readonly report: PullReport
+  readonly lock: KnownLock
   readonly puller: Puller
 }
 
@@ -52,15 +54,18 @@ export class OperatorDecisions {
 
   /** Stores the decision about a source, and returns it. The next pull, or promotion, follows it. */
   async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<SourceDecision> {
-    const { store, log, puller, clock, served } = this.#parts
+    const { config, store, log, lock, puller, clock, report, served } = this.#parts
     const { commit, tag, hold, by, ring } = named
     // A running pull would follow the previous decision.
     if (ring === undefined) await puller.stop(id)
     const decider = byPerson(by, clock.now())
+    await lock.read()
     const situation = { ...this.#situation(id), ...named, decider }
     const decided = { ...decider, decision: verb, source: id, ring, commit, reason: hold?.reason }
     const decision = await store.decisions.decide(id, (before) => rulesAfter(verb, before, situation), decided)
     const held = ring === undefined ? decision.hold : decision.ringHolds?.[ring]
+    if (verb === 'release' && ring === undefined && situation.isLockLost)
+      await report.locked(configuredIn(config, id).source, undefined)
     log.info('decided', { source: id, ring, decision: verb, commit, tag, ...(verb === 'hold' && loggedHold(held)) })
     // The promotions look again.
     if (ring !== undefined) served.serve()
@@ -105,13 +110,15 @@ export class OperatorDecisions {
 
   /** The facts that a decision about a source depends on, except those that the operator names. */
   #situation(id: SourceId): Omit<Situation, keyof DecisionDetails | 'decider'> {
-    const { config, report, served } = this.#parts
-    const { problem, revision } = report.recordOf(configuredIn(config, id).source)
+    const { config, lock, report, served, store } = this.#parts
+    const { source } = configuredIn(config, id)
+    const { problem, revision } = report.recordOf(source)
     const waiting = isWaiting(problem?.code) ? revision : undefined
     return {
       source: id,
       served: served.currentOf(id)?.snapshot.revision,
       waiting,
+      isLockLost: lock.standingOf(source, store.decisions.of(id)).state === 'lost',
       pending: this.pendingOf(id).length,
     }
   }

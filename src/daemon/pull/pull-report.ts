@@ -4,7 +4,7 @@ import { changeGroups, changesText } from '../../sync/model/changes/skill-change
 import type { SkillChange } from '../../sync/model/changes/skill-changes.ts'
 import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
-import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
+import { isObjectId, isSameRevision, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
@@ -78,6 +78,14 @@ export class PullReport {
 
   #movedTo(source: Source): string | undefined {
     return this.#moved.has(source.url) ? this.#moved.get(source.url) : this.recordOf(source).movedTo
+  }
+
+  /** Records the commit that the lock has of the source; `undefined` if the operator lets the source move without it. */
+  async locked(source: Source, locked: ObjectId | undefined): Promise<void> {
+    const record = this.recordOf(source)
+    if (record.locked === locked) return
+    this.#last.set(source.id, { ...record, locked })
+    await this.#remember(source.id, { ...record, locked })
   }
 
   /**

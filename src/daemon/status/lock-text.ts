@@ -18,6 +18,8 @@ export function lockStandingText({ state, by, commit }: LockStanding): string | 
       return `is for another configuration of the source${why},${at}`
     case 'absent':
       return `has nothing of the source${why}; skillsyncd lock adds it`
+    case 'lost':
+      return `has nothing of the source any more, which stays${at}`
     case 'ignored':
       return commit === undefined ? undefined : `not followed (lock: ignore); it has the source${at}`
     case 'overruled':

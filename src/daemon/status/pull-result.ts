@@ -19,7 +19,17 @@ const PLACE = z.object({ ref: z.string(), commit: z.string() })
 const PROBLEM = z.object({ code: z.string(), message: z.string(), fix: z.string(), place: z.string().optional() })
 
 const LOCK = z.object({
-  state: z.enum(['followed', 'other-rules', 'differs', 'absent', 'missing', 'unreadable', 'ignored', 'overruled']),
+  state: z.enum([
+    'followed',
+    'other-rules',
+    'differs',
+    'absent',
+    'missing',
+    'lost',
+    'unreadable',
+    'ignored',
+    'overruled',
+  ]),
   by: z.enum(['--locked', 'update: locked']).optional(),
   commit: z.string().optional(),
 })

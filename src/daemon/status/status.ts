@@ -16,7 +16,7 @@ import type { Signers } from '../../sync/model/signers.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { isAwaitingDecision, isByChoice, mendOf, SyncError } from '../../sync/model/sync-error.ts'
+import { isAwaitingDecision, isByChoice, mendOf, plainProblemOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { Problem, SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { findingProblem } from '../../sync/model/verdict/skill-problems.ts'
 import { decidedIn, tallyOf, UNDECIDED_SKILLS } from '../../sync/model/verdict/skill-states.ts'
@@ -32,7 +32,7 @@ import type { SourceRecord } from '../../sync/store/source-records.ts'
 import type { ExpiringToken } from '../access/tokens.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
-import { lockStateOf } from '../pull/trust/lock-rules.ts'
+import { lockStateOf, lostLock } from '../pull/trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../pull/trust/lock-rules.ts'
 import type { ReplicasStatus } from '../runtime/hub-replica.ts'
 import { outProblem } from './decision-text.ts'
@@ -399,9 +399,12 @@ function lockStatusOf(file: string, { lock, config, decisions, followedLock }: S
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
-  const { movedTo, revision, lastAttempt, lastSuccess, problem } = input.recordOf(source)
+  const record = input.recordOf(source)
+  const { movedTo, revision, lastAttempt, lastSuccess } = record
   const decided = snapshot === undefined ? UNDECIDED_SKILLS : decidedIn(snapshot, source, input)
   const decision = input.decisions.get(source.id) ?? UNDECIDED
+  const lock = lockStateOf(input.lock, input.config, source, decision, record)
+  const problem = record.problem ?? lossOf(lock, source, input)
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
   return {
     id: source.id,
@@ -410,7 +413,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     ...(movedTo !== undefined && { movedTo }),
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
-    lock: lockStateOf(input.lock, input.config, source, decision),
+    lock,
     decision,
     // Without disabled skills: a person took these out of service already.
     mismatched: snapshot?.skills.filter((skill) => hasMismatch(skill) && !decided.out.has(skill.path)).length ?? 0,
@@ -456,6 +459,11 @@ function seenUpstream(revision: Revision | undefined, at: string | undefined): S
 function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): ServedCommit {
   const { commit, ref } = revision
   return { commit, ref, ...(signers !== undefined && { signers }), ...(rebuiltFrom !== undefined && { rebuiltFrom }) }
+}
+
+/** The loss of a lock, which the next pull finds too. */
+function lossOf({ state, commit }: LockStanding, source: Source, { lock, config }: StatusInput): Problem | undefined {
+  return state === 'lost' && commit !== undefined ? plainProblemOf(lostLock(lock, config, source, commit)) : undefined
 }
 
 /** `seen`: the upstream revision at its last answer. */

@@ -189,7 +189,9 @@ export class HubSources implements AsyncDisposable {
     const { config, lock, store } = this.#parts
     const decision = store.decisions.knownOf(id)
     if (decision.hold !== undefined) return true
-    return mustFollowLock(lock.standingOf(configuredIn(config, id).source, decision))
+    const standing = lock.standingOf(configuredIn(config, id).source, decision)
+    // A lock that was pruned keeps nothing that the hub has no more.
+    return standing.state !== 'lost' && mustFollowLock(standing)
   }
 
   #skillsOf(id: SourceId): number {

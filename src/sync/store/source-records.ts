@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
+import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Source } from '../model/source.ts'
 import { problemIn, type Problem } from '../model/sync-error.ts'
@@ -13,7 +13,7 @@ import type { StateFolder } from './files/state-folder.ts'
 /** The history of a source. A restart that finds none starts a new one. Times are ISO 8601, UTC. */
 export interface SourceRecord {
   /**
-   * The URL of the source at the last check; every field except `followed` is about it. Records without it are older,
+   * The URL of the source at the last check; every field except `followed` and `locked` is about it. Records without it are older,
    * and count for the present URL.
    */
   readonly url?: string | undefined
@@ -27,16 +27,18 @@ export interface SourceRecord {
   readonly movedTo?: string | undefined
   /** The revision that the ref last led to and that was followed. */
   readonly followed?: TrackedRef | undefined
+  /** The commit that the lock had last, if a lock was followed: a lock that is lost does not let the source move. */
+  readonly locked?: ObjectId | undefined
 }
 
 /**
  * Returns what the record says about the present URL of the source. If the record is about another URL, only `followed`
- * counts.
+ * and `locked` count.
  */
 export function recordAt(record: SourceRecord | undefined, { url }: Pick<Source, 'url'>): SourceRecord {
   if (record === undefined) return NEVER
   const isThere = record.url === undefined || record.url === url
-  return isThere ? record : { ...NEVER, followed: record.followed }
+  return isThere ? record : { ...NEVER, followed: record.followed, locked: record.locked }
 }
 
 const NEVER: SourceRecord = {
@@ -85,13 +87,21 @@ export function recordNameOf(id: SourceId): string {
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { url, movedTo, lastAttempt, lastSuccess, revision, followed } = value
+  const { url, movedTo, lastAttempt, lastSuccess, revision, followed, locked } = value
   if (!isAbsentOr(isText)(url) || !isAbsentOr(isText)(movedTo)) return undefined
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
   const problem = problemIn(value['problem'])
   if ((value['problem'] !== undefined && problem === undefined) || !isAbsentOr(isRevision)(revision)) return undefined
   const at = { url, ...(movedTo !== undefined && { movedTo }) }
-  return { ...at, lastAttempt, lastSuccess, problem, revision, ...(isFollowed(followed) && { followed }) }
+  return {
+    ...at,
+    lastAttempt,
+    lastSuccess,
+    problem,
+    revision,
+    ...(isFollowed(followed) && { followed }),
+    ...(isText(locked) && isObjectId(locked) && { locked }),
+  }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {

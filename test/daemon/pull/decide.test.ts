@@ -18,7 +18,7 @@ const at = NOW.toISOString()
 const TEAM = sourceId('team')
 const DECIDER = { at, by: 'person' } as const
 const ABOUT = { source: TEAM, decider: DECIDER }
-const SITUATION = { ...ABOUT, served: A, waiting: B, pending: 0 }
+const SITUATION = { ...ABOUT, served: A, waiting: B, isLockLost: false, pending: 0 }
 const HELD: SourceDecision = { hold: { commit: A.commit, at } }
 const EVERYTHING: SourceDecision = {
   hold: { commit: B.commit, noPoll: true, reason: 'release week', at },

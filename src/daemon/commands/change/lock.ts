@@ -2,11 +2,13 @@ import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { lockEntryOf } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
+import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { isGoneAtHub } from '../../../sync/model/source.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
+import { recordAt } from '../../../sync/store/source-records.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withHubLook, withWriter } from '../../cli/daemon-client.ts'
@@ -15,8 +17,10 @@ import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWrit
 import type { SourceFailure, SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
+import { heldAtCommit } from '../../pull/rollback.ts'
 import { linesOfProofs } from '../../pull/trust/lock-proof.ts'
 import type { ProofEnd } from '../../pull/trust/lock-proof.ts'
+import { followsLock } from '../../pull/trust/lock-rules.ts'
 import { expectNotRecalled } from '../../pull/trust/recalled-lock.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -50,18 +54,16 @@ export const lock: Command = {
     )
     const ends = missing.length === 0 ? [] : await entriesFor(missing, context, config)
     const added = ends.flatMap(({ id, entry }) => (entry === undefined ? [] : [[id, entry] as const]))
-    const isWritten = await changeLock(
-      file,
-      (now) => mergeEntries(now, added, config, context),
-      () => systemClock.now().getTime(),
-      context.signal,
-    )
+    // If nothing can be locked, no empty lock is created either.
+    const isKept = before === undefined && missing.length > 0 && added.length === 0
+    const isWritten = !isKept && (await write(file, (now) => mergeEntries(now, added, config, context), context))
     const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
-    const packs = await lockPacks(config, file, looked, context.signal)
+    const packs = isKept ? { isWritten, ends: [] } : await lockPacks(config, file, looked, context.signal)
     const proofs = await context.features.writeLockProofs(config, file, async (...asked) =>
       withWriter(context, config, async (ask) => ask(...asked)),
     )
-    print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs })
+    if (context.values['lock'] === undefined) await follow(ends, context, config)
+    print(context, config, file, { isKept, isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs })
     return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0
   },
 }
@@ -75,6 +77,8 @@ interface End {
 }
 
 interface Done {
+  /** True if there was no lock, and there still is none. */
+  readonly isKept: boolean
   readonly isWritten: boolean
   readonly ends: readonly End[]
   readonly packs: readonly PackEnd[]
@@ -92,9 +96,8 @@ async function entriesFor(ids: readonly SourceId[], context: Context, config: Se
 async function entryFor(source: Source, looking: SourceReader): Promise<End> {
   const { id } = source
   try {
-    // A source that follows the lock serves nothing before it is locked.
-    const snapshot =
-      source.update === 'locked' ? await readCandidate(looking, id) : await servedSnapshot(source, looking)
+    const { locked } = recordAt(await looking.store.records.read(id), source)
+    const snapshot = await snapshotToLock(source, locked, looking)
     if ('code' in snapshot) return { id, entry: undefined, problem: snapshot }
     expectLockable(source, snapshot)
     await expectNotRecalled(snapshot, looking.store)
@@ -104,16 +107,39 @@ async function entryFor(source: Source, looking: SourceReader): Promise<End> {
   }
 }
 
-async function servedSnapshot(source: Source, { ask, store }: SourceReader): Promise<Snapshot | SourceFailure> {
+/** `locked`: the commit that a lock had of the source, which lost it. Nothing newer is locked than that, or what is served. */
+async function snapshotToLock(
+  source: Source,
+  locked: ObjectId | undefined,
+  looking: SourceReader,
+): Promise<Snapshot | SourceFailure> {
   const { id } = source
-  const end = await pullOneSource(id, ask)
+  const { ask, store } = looking
+  // A source that follows the lock serves nothing before it is locked.
+  if (locked === undefined && source.update === 'locked') return readCandidate(looking, id)
+  const end = locked === undefined ? await pullOneSource(id, ask) : undefined
   const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
+  if (held === undefined && locked !== undefined)
+    return (await heldAtCommit(store, id, locked))?.snapshot ?? readCandidate(looking, id, locked)
   const { problem = { code: 'nothing-served', message: 'nothing of it is served' } } = end ?? {}
   if (held === undefined || end?.outcome === 'failed') return problem
   const snapshot = await store.snapshots.read(held.snapshot)
   // The served content can be from another address than the configuration names now.
   if (snapshot.url === source.url) return snapshot
   return { ...problem, message: `what is served is of ${snapshot.url}; ${end?.problem?.message ?? ''}` }
+}
+
+/** What was locked follows the lock at once: from then on, no loss of the lock lets it move. */
+async function follow(ends: readonly End[], context: Context, config: ServedConfig): Promise<void> {
+  const locked = ends.filter(
+    ({ id, entry }) => entry !== undefined && followsLock(config, configuredIn(config, id).source),
+  )
+  if (locked.length > 0)
+    await withWriter(context, config, (ask) => Promise.all(locked.map(({ id }) => pullOneSource(id, ask))))
+}
+
+async function write(file: string, change: (now: Lock) => Lock, { signal }: Context): Promise<boolean> {
+  return changeLock(file, change, () => systemClock.now().getTime(), signal)
 }
 
 /** Another process may have written the lock meanwhile: existing entries stay. */
@@ -129,7 +155,12 @@ function mergeEntries(
   return { ...now, sources }
 }
 
-function print(context: Context, config: ServedConfig, file: string, { isWritten, ends, packs, proofs }: Done): void {
+function print(
+  context: Context,
+  config: ServedConfig,
+  file: string,
+  { isKept, isWritten, ends, packs, proofs }: Done,
+): void {
   if (context.json) {
     const sources = ends.map(({ id, entry, problem }) => ({
       source: id,
@@ -157,6 +188,8 @@ function print(context: Context, config: ServedConfig, file: string, { isWritten
     ...lines,
     ...packs.flatMap(linesOfPack),
     ...linesOfProofs(proofs),
-    `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${lockUseText(config)}`,
+    isKept
+      ? `${file} was not written`
+      : `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${lockUseText(config)}`,
   ])
 }

@@ -5,11 +5,12 @@ import type { Lock, LockEntry, Mismatch } from '../../../sync/model/decisions/lo
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
+import { recordAt } from '../../../sync/store/source-records.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { CheckResult } from '../../cli/check.ts'
 import type { Config } from '../../config/config.ts'
 import { expectProof } from '../../pull/trust/lock-proof.ts'
-import { followedBy, followsLock, mismatchText } from '../../pull/trust/lock-rules.ts'
+import { followedBy, followsLock, lockStateOf, lostLock, mismatchText } from '../../pull/trust/lock-rules.ts'
 import { placeIn } from './verify-context.ts'
 import type { Verifying } from './verify-context.ts'
 
@@ -18,6 +19,7 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<CheckRes
   const { config } = verifying
   try {
     const lock = config.lock === undefined ? undefined : await readLock(config.lock)
+    yield* lost(lock, verifying)
     if (lock === undefined) yield* missing(config)
     else {
       yield* compareEntries(lock, verifying)
@@ -40,6 +42,17 @@ async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncG
       if (!(error instanceof SyncError)) throw error
       yield verdicts('lock-mismatch', source.id).fail(error.message, mendOf(error, { source: source.id }))
     }
+  }
+}
+
+/** Checks that the lock still has each source that followed it. */
+async function* lost(read: Lock | undefined, { config, store }: Verifying): AsyncGenerator<CheckResult> {
+  for (const { source } of config.sources) {
+    const record = recordAt(await store?.records.read(source.id), source)
+    const { state, by, commit } = lockStateOf(read, config, source, store?.decisions.known.get(source.id), record)
+    if (state !== 'lost' || by !== undefined || commit === undefined) continue
+    const { message, fix } = lostLock(read, config, source, commit)
+    yield verdicts('lock-mismatch', source.id).fail(message, fix)
   }
 }
 

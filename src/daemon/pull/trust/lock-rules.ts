@@ -5,6 +5,7 @@ import type { Lock, LockEntry, Mismatch } from '../../../sync/model/decisions/lo
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
+import type { SourceRecord } from '../../../sync/store/source-records.ts'
 import type { Config } from '../../config/config.ts'
 import { expectProof } from './lock-proof.ts'
 
@@ -32,13 +33,23 @@ export interface LockStanding {
   /**
    * `followed`: only the locked content is served. `other-rules`: the locked commit is served, with the skills that the
    * configuration selects. `differs`: the lock has another url or ref of the source, or other rules although it must be
-   * followed. `absent`: it has no entry for the source. `missing`: there is no lock. `unreadable`: it cannot be read.
+   * followed. `absent`: it has no entry for the source. `missing`: there is no lock. `lost`: either, and the source followed a
+   * lock before. `unreadable`: it cannot be read.
    * `ignored`: the configuration ignores it. `overruled`: the source is held.
    */
-  readonly state: 'followed' | 'other-rules' | 'differs' | 'absent' | 'missing' | 'unreadable' | 'ignored' | 'overruled'
+  readonly state:
+    | 'followed'
+    | 'other-rules'
+    | 'differs'
+    | 'absent'
+    | 'missing'
+    | 'lost'
+    | 'unreadable'
+    | 'ignored'
+    | 'overruled'
   /** The setting that requires the lock, if any: without its entry nothing is served. */
   readonly by?: FollowedBy
-  /** The locked commit, followed or not. */
+  /** The locked commit, followed or not; of a lost lock the last one. */
   readonly commit?: string
 }
 
@@ -47,6 +58,9 @@ export interface LockStanding {
  * that no setting requires.
  */
 export type Holding = Pick<SourceDecision, 'hold'>
+
+/** The record of the source, as far as it matters: a lock that lost its entry lets nothing move. */
+export type LockRecord = Pick<SourceRecord, 'locked'>
 
 export function followedBy({ mode }: Config, source: Source): FollowedBy | undefined {
   if (mode.locked) return '--locked'
@@ -81,9 +95,12 @@ export function lockStateOf(
   config: Config,
   source: Source,
   decision: Holding = UNDECIDED,
+  { locked }: LockRecord = {},
 ): LockStanding {
   const by = followedBy(config, source)
   const entry = read instanceof SyncError ? undefined : read?.sources.get(source.id)
+  const isLost = locked !== undefined && entry === undefined && !(read instanceof SyncError)
+  if (isLost && followsLock(config, source, decision)) return { state: 'lost', ...(by && { by }), commit: locked }
   const told = { ...(by !== undefined && { by }), ...(entry !== undefined && { commit: entry.revision.commit }) }
   if (read === undefined) return { state: 'missing', ...told }
   if (by === undefined && config.lockUse === 'ignore') return { state: 'ignored', ...told }
@@ -98,9 +115,16 @@ export function lockStateOf(
  * The lock's entry for the source; `undefined` if the lock does not apply. An entry that does not fit the configuration
  * is `lock-mismatch`, and so is a required entry that is missing.
  */
-export function entryIn(read: LockRead, config: Config, source: Source, decision: Holding): LockEntry | undefined {
-  const { state, by } = lockStateOf(read, config, source, decision)
+export function entryIn(
+  read: LockRead,
+  config: Config,
+  source: Source,
+  decision: Holding,
+  record?: LockRecord,
+): LockEntry | undefined {
+  const { state, by, commit } = lockStateOf(read, config, source, decision, record)
   if (by === undefined && state === 'differs') throw differing(read, config, source)
+  if (by === undefined && state === 'lost' && commit !== undefined) throw lostLock(read, config, source, commit)
   return bindingIn(read, config, source, decision)
 }
 
@@ -124,6 +148,14 @@ function differing(read: LockRead, config: Config, source: Source): SyncError {
   const { message } = unfit(config, mismatchesWith(entry, source))
   const mend = config.lockFrom === undefined ? `skillsyncd update ${source.id} moves the lock` : 'correct it there'
   return new SyncError('lock-mismatch', `${message}; ${mend}`)
+}
+
+/** Served content stays, and nothing newer comes: the loss of a lock is no decision. */
+export function lostLock(read: LockRead, config: Config, { id }: Source, commit: string): SyncError {
+  const what = read === undefined ? `it is gone, and "${id}" was` : `it has nothing of "${id}" any more, which was`
+  const again = config.lockFrom === undefined ? `skillsyncd lock ${id} locks it again` : 'Put it back there'
+  const fix = `${again}, as it is served; skillsyncd release ${id} lets it move`
+  return new SyncError('lock-mismatch', `Cannot follow the ${lockNameOf(config)}: ${what} locked at ${commit}`, { fix })
 }
 
 /** The lock of a repository of which nothing was taken yet. */

@@ -4,11 +4,12 @@ import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { DirectorySource, Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
+import { recordAt } from '../../../sync/store/source-records.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { authoredDocument } from '../../../sync/upstream/folder/read-authored.ts'
 import type { Config } from '../../config/config.ts'
 import { KnownLock } from '../../pull/trust/known-lock.ts'
-import { mustFollowLock } from '../../pull/trust/lock-rules.ts'
+import { lockStateOf, mustFollowLock } from '../../pull/trust/lock-rules.ts'
 
 /** The configuration, with its gate, if there is one. */
 type GatedConfig = Config & { readonly gate: object | undefined }
@@ -27,10 +28,11 @@ export function sharedDiskOf(config: GatedConfig, store: Store): SharedDisk | un
     async present(id, skill) {
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
-      await lock.read()
-      if (mustFollowLock(lock.standingOf(source, store.decisions.of(id)))) return undefined
+      const record = recordAt(await store.records.read(id), source)
+      const standing = lockStateOf(await lock.read(), config, source, store.decisions.of(id), record)
+      if (mustFollowLock(standing)) return undefined
       // The folder's content was refused or held, or its state is unknown: it is not what is served.
-      if ((await store.records.read(id))?.problem !== undefined) return undefined
+      if (record.problem !== undefined) return undefined
       const reading = { mostBytes: config.limits.skill.bytes, apart: [config.state] }
       return authoredDocument(source, skill, reading).catch(undefinedIfUnreadable)
     },
