@@ -16,6 +16,7 @@ import type { Since, Verdict } from '../../sync/model/verdict/verdict.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { LockStanding } from '../pull/trust/lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
+import { lastChangesOf } from './page/last-changes.ts'
 import type { SkillRow } from './skill-rows.ts'
 import { nextScanOf } from './source-scan.ts'
 import type { NextScan, ScanRow } from './source-scan.ts'
@@ -174,36 +175,15 @@ function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
   return { ...told, state, commit: entry.revision.commit, digest: digestText(locked.digest) }
 }
 
-/**
- * Goes back through the generations while they serve the skill with this digest at this path, but not beyond its
- * approval.
- */
+/** The generation since which the skill has its content, as far back as the records go; before its approval it waited. */
 async function sinceWhen({ source, skill }: ProvenanceQuery, store: Store): Promise<Since | undefined> {
-  const numbers = await store.generations.numbers()
-  const served = (await store.generations.current())?.number ?? 0
-  const same = new Map<string, boolean>()
-  const hasIt = async (digest: string): Promise<boolean> => {
-    const snapshot = await store.snapshots.readWhole(digest)
-    const held = snapshot?.skills.find(({ path }) => path === skill.path)
-    return held !== undefined && held.digest === skill.digest && held.standing !== 'withheld'
-  }
+  const changes = (await lastChangesOf(store)).find((one) => one.source === source.id)
+  const moment = changes?.moments.find(({ paths }) => paths.includes(skill.path))
+  if (moment === undefined) return undefined
+  const since = { generation: moment.generation, createdAt: moment.at }
   const approvedAt = approvalOf(source, skill, store)?.at
-  let since: Since | undefined
-  for (const number of numbers.filter((candidate) => candidate <= served)) {
-    const generation = await store.generations.read(number)
-    const held = generation?.sources.find((candidate) => candidate.source === source.id)
-    if (generation === undefined || held === undefined) return since
-    const isSame = same.get(held.snapshot) ?? (await hasIt(held.snapshot))
-    same.set(held.snapshot, isSame)
-    if (!isSame) return since
-    since = {
-      generation: number,
-      createdAt: generation.createdAt,
-      isOldestKept: number > 1 && number === numbers.at(-1),
-    }
-    // Before its approval the skill waited, with the same content.
-    if (approvedAt !== undefined && generation.createdAt <= approvedAt)
-      return { generation: number, createdAt: generation.createdAt, isOldestKept: false, approvedAt }
-  }
-  return since
+  const isApprovedSince = approvedAt !== undefined && moment.at <= approvedAt
+  return isApprovedSince
+    ? { ...since, isOldestKept: false, approvedAt }
+    : { ...since, isOldestKept: moment.change === 'unknown' }
 }

@@ -248,7 +248,7 @@ function sinceTexts({ state, since }: Verdict): string[] {
   const { generation, createdAt, isOldestKept, approvedAt } = since
   if (approvedAt !== undefined)
     return [
-      `served with this digest since it was approved on ${approvedAt}, in generation ${generation} of ${createdAt}`,
+      `served with this digest since it was approved on ${approvedAt}; it came with generation ${generation} of ${createdAt}`,
     ]
   const kept = isOldestKept ? ', the oldest stored one, or earlier' : ''
   return [`served with this digest since generation ${generation} of ${createdAt}${kept}`]

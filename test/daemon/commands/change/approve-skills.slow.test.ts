@@ -37,10 +37,12 @@ test('a skill that waits is not told to be served, nor since when', async () => 
   expect(why).toMatchObject({ verdict: { state: 'waiting' } })
   expect(why.verdict).not.toHaveProperty('since')
   expect(after.stdout).toContain('refunds (served)\n')
-  expect(after.stdout).toMatch(/since {3}served with this digest since it was approved on \S+, in generation 1 of /)
+  expect(after.stdout).toMatch(
+    /since {3}served with this digest since it was approved on \S+; it came with generation 1 of /,
+  )
 })
 
-test('a skill is said to be served since its approval, and not since an earlier generation of its source', async () => {
+test('a skill is said to be served since its approval, and its content to be of the generation that brought it', async () => {
   await using world = await waiting()
   const { au, home } = world
   const other = { 'SKILL.md': FILES['SKILL.md'].replace('refunds', 'other') }
@@ -53,7 +55,7 @@ test('a skill is said to be served since its approval, and not since an earlier 
   await home.command('sync')
   const later = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
 
-  expect(since).toMatchObject({ generation: 2, isOldestKept: false, approvedAt: later.upstream.approved.at })
+  expect(since).toMatchObject({ generation: 1, isOldestKept: false, approvedAt: later.upstream.approved.at })
   expect(later.verdict.since).toEqual(since)
 })
 
