@@ -56,7 +56,8 @@ export class Reload {
     const { writer, serve, log } = this.#parts
     const { config: before } = writer.daemon
     const config = await this.#readConfig(asked)
-    if (isSame(config, before)) return { added: [], removed: [], changed: [], isNew: false }
+    if (isSame({ ...config, written: undefined }, { ...before, written: undefined }))
+      return { added: [], removed: [], changed: [], isNew: false }
     this.#expectApplicable(before, config)
     await expectLock(config)
     await writer.reload(config, serve)

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { z } from 'zod'
+import { systemClock } from '../../base/async/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { utf8 } from '../../sync/skill/frontmatter.ts'
 import { fileOfSources, refusalOfSources, sourcesNamedBy, stateNameOf } from './command-line-config.ts'
@@ -97,7 +98,7 @@ export function configReader<File, Whole extends Config>({
       if (text === undefined) throw new ConfigError(`Cannot read the configuration "${file}": it is not valid UTF-8`)
       const config = parseConfig(text, file, environment, options.state && resolve(options.state))
       if (Array.isArray(config)) throw configErrorOf(config)
-      return withPresentSources(config)
+      return withPresentSources({ ...config, written: { text, readAt: systemClock.now().toISOString() } })
     },
     configOfSources(named, environment = processEnvironment()) {
       const sources = sourcesNamedBy(named)

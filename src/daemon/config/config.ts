@@ -16,6 +16,8 @@ import type { ServeConfig } from './sections/serve.ts'
 export interface Config {
   /** Absolute. `undefined` if the sources were named on the command line. */
   readonly file: string | undefined
+  /** The file as it was read; absent if there is none, or if the configuration is that of an edit. */
+  readonly written?: WrittenConfig
   /** The enabled sources, in the order of the file, or those of the hub that is followed, in its order. */
   readonly sources: readonly ConfiguredSource[]
   /** Each source of the hub that is followed, but for its id; `undefined` if the file has the sources itself. */
@@ -48,6 +50,12 @@ export interface Config {
   /** `undefined` if nothing is recorded. */
   readonly audit: AuditConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
+}
+
+/** The text of a configuration file, and the time at which it was read. */
+export interface WrittenConfig {
+  readonly text: string
+  readonly readAt: string
 }
 
 /** A file of a git repository that is followed as the lock. */

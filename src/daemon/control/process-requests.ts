@@ -55,6 +55,22 @@ export const placeRequest = defineRequest({
   run: async ({ config }: { readonly config: Config }) => ({ config: config.file, state: config.state }),
 })
 
+/**
+ * Returns the file of a daemon as the daemon read it, in base64: the filter of secrets would change what only looks like
+ * one. Null if its sources were named on its command line.
+ */
+export const configurationRequest = defineRequest({
+  name: 'configuration',
+  checks: 'nothing',
+  params: paramsOf({}),
+  answer: z.object({ file: z.string(), text: z.base64(), readAt: z.iso.datetime() }).nullable(),
+  async run({ inUse }: { readonly inUse: () => Config }) {
+    const { file, written } = inUse()
+    if (file === undefined || written === undefined) return null
+    return { file, text: Buffer.from(written.text).toString('base64'), readAt: written.readAt }
+  },
+})
+
 /** Has an `mcp` process give the lock to a daemon. */
 export const handoverRequest = defineRequest({
   name: 'handover',

@@ -4,7 +4,7 @@ import { OperatorError } from '../runtime/operator-error.ts'
 import { askDaemon } from './control-client.ts'
 import { unlockedSocketOf } from './control-path.ts'
 import { lockHolderOf, socketOf } from './daemon-lock.ts'
-import { helloRequest } from './process-requests.ts'
+import { configurationRequest, helloRequest } from './process-requests.ts'
 import type { RequestType } from './request.ts'
 import { aboutClient } from './same-config.ts'
 
@@ -68,7 +68,7 @@ function otherVersion(cause: unknown): OperatorError {
  * A daemon records its socket in the lock, because its runtime folder can differ from that of the client. A daemon on a
  * disk that accepts no lock cannot do so. The client then tries the paths of its own runtime and temporary folders.
  */
-async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
+async function socketToAsk({ state, runtime }: Pick<Config, 'state' | 'runtime'>): Promise<string | undefined> {
   // A lock that another user put there would name a socket of that user.
   await expectOwnFolder(state, { asReader: true })
   await expectOwnEntries(state, { asReader: true })
@@ -89,6 +89,25 @@ export async function agreeWithDaemon(config: Config, signal: AbortSignal): Prom
   } catch (error) {
     if (!(error instanceof OperatorError) || !SAYS_NOTHING.has(error.code)) throw error
     return undefined
+  }
+}
+
+/** The file of the daemon that runs for the state folder, as the daemon read it; `undefined` if none tells. */
+export async function fileOfDaemon(
+  place: Pick<Config, 'state' | 'runtime'>,
+  signal: AbortSignal,
+): Promise<{ readonly file: string; readonly text: string; readonly readAt: string } | undefined> {
+  try {
+    const socket = await socketToAsk(place)
+    if (socket === undefined) return undefined
+    const wait = { onEvent: () => {}, signal, timeoutMs: HELLO_MS }
+    const reply = await askDaemon(socket, configurationRequest.name, {}, wait)
+    const read = reply.kind === 'no-daemon' ? undefined : configurationRequest.answer.safeParse(reply.result).data
+    return read ? { ...read, text: Buffer.from(read.text, 'base64').toString() } : undefined
+  } catch (error) {
+    // The daemon hangs, ends, or is of another version: what else is asked of it says so.
+    if (error instanceof OperatorError) return undefined
+    throw error
   }
 }
 

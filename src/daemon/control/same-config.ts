@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { configText } from '../config/config.ts'
-import type { Config, Mode } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { personName } from '../config/process-environment.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 
@@ -9,7 +9,8 @@ export const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
 
 /** Throws unless the request names this configuration. */
 export function expectConfig(params: unknown, config: Config): void {
-  if (clientOf(params).config !== configDigest(config)) throw otherConfig(config)
+  const { config: digest, ...client } = clientOf(params)
+  if (digest !== configDigest(config)) throw otherConfig(config, client)
 }
 
 /** Throws for a client that wants more caution than the daemon was started with: it would get success without it. */
@@ -28,8 +29,13 @@ export function expectMode(params: unknown, config: Config): void {
 }
 
 /** The params with which a client describes itself in each request. */
-export function aboutClient(config: Config): { readonly config: string; readonly mode: Mode; readonly user: string } {
-  return { config: configDigest(config), mode: config.mode, user: personName() }
+export function aboutClient(config: Config): z.input<typeof CLIENT> & { readonly user: string } {
+  const { file, mode } = config
+  return { config: configDigest(config), configFile: file, configText: textDigest(config), mode, user: personName() }
+}
+
+function textDigest({ written }: Config): string | undefined {
+  return written && createHash('sha256').update(written.text).digest('hex')
 }
 
 /** The person at the client, as it says; who may open the socket may decide anyway. */
@@ -46,24 +52,53 @@ function clientOf(params: unknown): z.infer<typeof CLIENT> {
   return data
 }
 
-const CLIENT = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
+const CLIENT = z.object({
+  config: z.string(),
+  configFile: z.string().optional(),
+  configText: z.string().optional(),
+  mode: MODE.optional(),
+  sources: z.array(z.string()).optional(),
+})
 
 /**
  * Equal for two processes with the same configuration, whatever paths they use for its file and folders, and wherever
  * they read the address of their database.
  */
 export function configDigest(config: Config): string {
-  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, postgres, sources, ...rest } = config
+  const {
+    file: _file,
+    written: _written,
+    state: _state,
+    runtime: _runtime,
+    lock: _lock,
+    mode: _mode,
+    postgres,
+    sources,
+    ...rest
+  } = config
   const common = { ...rest, isShared: postgres !== undefined }
   // The hub decides which sources there are, and can add one at any time.
   const meant = config.follow === undefined ? { ...common, sources } : common
   return createHash('sha256').update(configText(meant)).digest('hex')
 }
 
-function otherConfig(config: Config): OperatorError {
-  const running = config.file === undefined ? 'sources named on its command line' : `"${config.file}"`
+function otherConfig(
+  config: Config,
+  client: Pick<z.output<typeof CLIENT>, 'configFile' | 'configText'>,
+): OperatorError {
+  const { file, state } = config
+  if (file !== undefined && client.configFile === file && client.configText !== textDigest(config))
+    return new OperatorError('other-config', editedText(file), { fix: RELOAD })
+  const running = file === undefined ? 'sources named on its command line' : `"${file}"`
   return new OperatorError(
     'other-config',
-    `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or have the daemon apply yours: skillsyncd reload`,
+    `The daemon that runs for "${state}" has another configuration (${running}); name that one, or restart the daemon with yours`,
   )
 }
+
+/** The cause where a daemon and a command have read the same file at two times. */
+export function editedText(file: string): string {
+  return `"${file}" was edited since the daemon read it`
+}
+
+export const RELOAD = 'skillsyncd reload applies it'

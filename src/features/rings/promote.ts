@@ -1,5 +1,6 @@
-import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
+import { configInUse } from '../../daemon/cli/config-in-use.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { expectLaterRing, expectRings } from '../../daemon/config/named-rings.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
@@ -18,7 +19,7 @@ export const promote: Command = {
     now: { type: 'boolean', help: 'leave out min_age, and all that stops it except a hold' },
   },
   async run(context: Context<RingHubConfig>) {
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const ring = ringNamed(context, config)
     expectRings(config)
     const sources = context.operands.length === 0 ? [] : sourcesNamed(context.operands, config)

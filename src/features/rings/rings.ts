@@ -2,8 +2,9 @@ import { systemClock } from '../../base/async/clock.ts'
 import { channelSigners, publicKeysOf } from '../../daemon/access/channel-keys.ts'
 import { Tokens } from '../../daemon/access/tokens.ts'
 import { paintFor } from '../../daemon/cli/colors.ts'
-import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
+import { configInUse } from '../../daemon/cli/config-in-use.ts'
 import { channelAddressOf, channelName, earlierRing, originOf } from '../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../daemon/config/channel-names.ts'
 import { expectRings } from '../../daemon/config/named-rings.ts'
@@ -22,7 +23,7 @@ import { storedRings } from './stored-rings.ts'
 
 /** Prints each ring with its tokens, or the ring of the principal that the operand names. */
 export async function printRings(context: Context<RingHubConfig>): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   expectRings(config)
   const [name, other] = context.operands
   if (other !== undefined) throw new UsageError('--rings goes with one NAME')

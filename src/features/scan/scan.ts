@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
-import { configFor, printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
+import { printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
+import { configInUse } from '../../daemon/cli/config-in-use.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -13,7 +14,7 @@ import type { ScanEnd } from './scan-run.ts'
 
 /** Scans what is served of the named sources, and prints the end. The status is 3 if a refused skill is served. */
 export async function printScan(context: Context): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   const sources = sourcesNamed(context.operands, config)
   const asked = {
     sources,

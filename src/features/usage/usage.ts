@@ -1,10 +1,10 @@
 import { systemClock } from '../../base/async/clock.ts'
 import { countOf } from '../../base/text/plural.ts'
 import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
-import { printRows } from '../../daemon/cli/columns.ts'
-import { configFor, printJson } from '../../daemon/cli/command.ts'
+import { printCsv, printRows } from '../../daemon/cli/columns.ts'
+import { printJson } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
-import { printCsv } from '../../daemon/cli/csv.ts'
+import { configInUse } from '../../daemon/cli/config-in-use.ts'
 import { durationOf } from '../../daemon/config/schema/scalars.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -24,7 +24,7 @@ import type { CountedDays, DaySpan, Dimension } from './usage-report.ts'
 
 /** Prints how often skills were listed, loaded and read, or with `--unused` those that were not. */
 export async function printUsage(context: Context<CountedConfig>): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   const { by, since, unused, csv } = context.values
   if (context.operands.length > 0) throw new UsageError('--usage and --unused have all skills: leave out WORDS')
   if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')

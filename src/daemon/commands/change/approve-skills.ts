@@ -14,8 +14,9 @@ import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile, SkillLimits } from '../../../sync/model/skill.ts'
 import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
 import type { Store } from '../../../sync/store/store.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Context, ExitStatus } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { expectShown, isYes, nothingApproved } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
@@ -34,7 +35,7 @@ import { changeJson } from './diff.ts'
 
 /** Approves skills of other MCP servers, each for exactly the declaration that was shown. */
 export async function approveSkills(context: Context): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   await agreeWithDaemon(config, context.signal)
   const { targets, id } = operandsOf(context)
   const waiting = await waitingFor(targets, config)

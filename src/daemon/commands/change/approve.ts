@@ -3,8 +3,9 @@ import { isObjectId, type ObjectId, type Revision } from '../../../sync/model/re
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { expectShown, isYes, nothingApproved } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
@@ -54,7 +55,7 @@ export const reject: Command = {
 `,
   examples: ['skillsyncd reject team', 'skillsyncd reject team 4f2c81d'],
   async run(context) {
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const source = sourceIn(context, config)
     const commit = commitNamed(context.operands[1])
     return withWriter(context, config, async (ask) => {
@@ -76,7 +77,7 @@ function identityIn({ commit, tag }: Pick<WaitingRevision, 'commit' | 'tag'>): {
 }
 
 async function approveRevision(context: Context): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   const source = sourceIn(context, config)
   const id = idIn(context.operands)
   if (id !== undefined)

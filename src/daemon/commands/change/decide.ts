@@ -1,7 +1,8 @@
 import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { exitOfPulls, linesOfPull, pullWithProgress } from '../../cli/pull-results.ts'
@@ -39,7 +40,7 @@ export const hold: Command = {
   },
   async run(context) {
     const { operands, values } = context
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const ids = sourcesOf('hold', operands.slice(0, 1), config)
     const commit = commitNamed(operands[1])
     const ring = ringIn(values, config)
@@ -65,7 +66,7 @@ export const release: Command = {
   examples: ['skillsyncd release team', 'skillsyncd release team --ring stable'],
   options: { ring: { ...RING, help: 'the ring that was held' } },
   async run(context) {
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const ids = sourcesOf('release', context.operands, config)
     const ring = ringIn(context.values, config)
     const done = (): string => (ring === undefined ? 'follows its ref again' : `released in the ring ${ring}`)

@@ -9,8 +9,9 @@ import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { uriOf } from '../../../sync/model/uris/skill-uri.ts'
 import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/command.ts'
+import { MODE_OPTIONS, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus, Options } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
@@ -96,7 +97,7 @@ function disabling(kind: Disabling): Command {
       if (ended !== undefined) return ended
       if (context.operands.length === 0)
         throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
-      const config = await configFor(context)
+      const config = await configInUse(context)
       await agreeWithDaemon(config, context.signal)
       const { skills, unknown } = await meant(kind, context, config)
       const how = { sourceOnly: context.values[SOURCE_ONLY] === true, reason: reasonIn(context.values) }

@@ -3,8 +3,9 @@ import { agoText } from '../../../base/text/age-text.ts'
 import type { Decided } from '../../../sync/model/decisions/decided.ts'
 import { unlessSyncError } from '../../../sync/model/sync-error.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -29,7 +30,7 @@ export const log: Command = {
   },
   async run(context) {
     const most = mostOf(context)
-    const config = await configFor(context)
+    const config = await configInUse(context)
     await agreeWithDaemon(config, context.signal)
     const history = await historyIn(config, most)
     const { moments, decided } = history

@@ -11,8 +11,9 @@ import type { VerdictState } from '../../../sync/model/verdict/verdict.ts'
 import { withDeceitEscaped } from '../../../sync/skill/hidden-unicode.ts'
 import { storedOf, storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
@@ -46,7 +47,7 @@ export const preview: Command = {
     const [asked, file = DOCUMENT] = context.operands
     if (asked === undefined)
       throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configFor(context)
+    const config = await configInUse(context)
     await agreeWithDaemon(config, context.signal)
     const named = context.values['waiting'] === true ? waitingNamed(config, asked) : undefined
     // The skills of a server wait one by one, in the listing that is in force.

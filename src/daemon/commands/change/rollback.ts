@@ -1,6 +1,7 @@
 import { Store } from '../../../sync/store/store.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
@@ -23,7 +24,7 @@ export const rollback: Command = {
   examples: ['skillsyncd rollback 41', 'skillsyncd rollback team 4f2c81d'],
   async run(context) {
     const { operands } = context
-    const config = await configFor(context)
+    const config = await configInUse(context)
     if (operands.length === 0) {
       printLines(context, linesOfMoments((await historyIn(config, SHOWN_MOMENTS)).moments, context))
       throw new UsageError('"rollback" wants the number of a generation, or a source and a commit')

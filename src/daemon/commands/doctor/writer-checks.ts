@@ -81,7 +81,10 @@ async function writerChecked({ whole, environment, clock }: Ground, signal: Abor
     const who = processText(holder)
     if (error.code === 'timed-out') return [fail(`${who} writes the state folder and does not answer`, STOPPED_MEND)]
     return [
-      fail(error.message, `Restart the daemon with the configuration and the version (${VERSION}) of this command`),
+      fail(
+        error.message,
+        error.fix ?? `Restart the daemon with the configuration and the version (${VERSION}) of this command`,
+      ),
     ]
   }
 }

@@ -8,7 +8,7 @@ import type { Command, Context } from '../../cli/command.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import type { WholeConfig } from '../../configuration.ts'
-import { placeRequest, reloadRequest, stopRequest } from '../../control/process-requests.ts'
+import { configurationRequest, placeRequest, reloadRequest, stopRequest } from '../../control/process-requests.ts'
 import { handlersOf } from '../../control/request.ts'
 import type { Daemon } from '../../daemon.ts'
 import { whileServing } from '../../http-server.ts'
@@ -53,9 +53,11 @@ export const start: Command = {
       const reload = await reloading.promise
       return manager.reloading(async () => work(reload))
     }
+    let served: Daemon | undefined
     const handlers = handlersOf(
       {
         config,
+        inUse: () => served?.config ?? config,
         reload: async (digest: string) => reloaded(async (reload) => reload.again(digest)),
         stop: context.stop,
         isManaged: environment.manager.notify !== undefined,
@@ -63,6 +65,7 @@ export const start: Command = {
       reloadRequest,
       stopRequest,
       placeRequest,
+      configurationRequest,
     )
     context.onHangUp(() => {
       reloaded(async (reload) => reload.again()).catch((error: unknown) => logNotReloaded(log, error))
@@ -76,12 +79,18 @@ export const start: Command = {
       if (streams.stderr.isTTY === true && !context.quiet && isPageShown(config))
         streams.stderr.write(`page: ${url}/\nCtrl+C or skillsyncd stop ends the daemon\n`)
       logStart(log, writer.daemon, operationsUrl)
-      writer.serveWith(serve)
+      const serveWith = (daemon: Daemon): void => {
+        served = daemon
+        serve(daemon)
+      }
+      writer.serveWith(serveWith)
       writer.poll()
       const { file } = config
       const read = file === undefined ? undefined : async () => configFor(withFile(context, file), true)
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
-      reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
+      reloading.resolve(
+        new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve: serveWith, log }),
+      )
       manager.ready(() => writer.daemon.parts.status.line)
       const ended = AbortSignal.any([signal, writer.lost])
       if (!ended.aborted) await once(ended, 'abort')

@@ -1,6 +1,7 @@
 import { systemClock } from '../../../base/async/clock.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { stopRequest } from '../../control/process-requests.ts'
@@ -18,7 +19,7 @@ export const stop: Command = {
 `,
   examples: ['skillsyncd stop'],
   async run(context) {
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const { answer, holder } = await requestDaemon(config, { request: stopRequest, signal: context.signal })
     const { process, isManaged } = answer
     const { pid } = process

@@ -7,8 +7,9 @@ import type { Scope } from '../../../serve/principal.ts'
 import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../access/tokens.ts'
 import type { Token } from '../../access/tokens.ts'
 import { printRows } from '../../cli/columns.ts'
-import { configFor, printJson, printJsonAsIs, printLines } from '../../cli/command.ts'
+import { printJson, printJsonAsIs, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import { ifHomeIsKnown } from '../../config/environment.ts'
 import { durationOf } from '../../config/schema/scalars.ts'
@@ -102,7 +103,7 @@ async function addTokens(context: Context, given: readonly string[]): Promise<Ex
   const names = [...new Set(given)]
   if (!names.every(isTokenName))
     throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
-  const config = await configFor(context)
+  const config = await configInUse(context)
   const scopes = scopesOf(context.values['scope'])
   const packs = packsNamed(context.values['pack'], config)
   expectOfUse(scopes, packs)
@@ -191,7 +192,7 @@ function printGiven(context: Context, added: Token, isThere: boolean): void {
 }
 
 async function renewToken(context: Context, name: string): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   const expires = expiryOf(context.values['expires'], systemClock.now())
   await changeTokens(context, config, renewTokenRequest, { name, ...(expires && { expires }) })
   if (context.json) printJson(context, { name, ...(expires && { expires }) })
@@ -200,7 +201,7 @@ async function renewToken(context: Context, name: string): Promise<ExitStatus> {
 }
 
 async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   await changeTokens(context, config, revokeTokenRequest, { name })
   if (context.json) printJson(context, { name, revoked: true })
   else printLines(context, [`${printableLine(name)} is revoked`])
@@ -208,7 +209,7 @@ async function revokeToken(context: Context, name: string): Promise<ExitStatus> 
 }
 
 async function listTokens(context: Context): Promise<ExitStatus> {
-  const config = await configFor(context)
+  const config = await configInUse(context)
   await agreeWithDaemon(config, context.signal)
   const now = systemClock.now()
   const kept = new Tokens(config.state, () => now)

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { configFor, logOf, printJsonText } from '../../cli/command.ts'
+import { logOf, printJsonText } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -57,7 +58,7 @@ export const exportBill: Command = {
     const load = formatOf(context)
     const number = numberOf(context)
     const file = outputOf(context)
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const [bill, form] = await Promise.all([billIn(config, number), load()])
     const text = form(bill)
     if (file === undefined) printJsonText(context, text)

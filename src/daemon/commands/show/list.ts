@@ -2,8 +2,9 @@ import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { DEFAULT_HITS, MOST_HITS } from '../../../serve/mcp/tools/search/query.ts'
 import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import { printRows } from '../../cli/columns.ts'
-import { configFor, printJson } from '../../cli/command.ts'
+import { printJson } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import { variantIn } from '../../cli/variant.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
@@ -92,7 +93,7 @@ export const list: Command = {
     })
     if (variant !== '') return context.runVariant(variant === 'plugins' ? 'list --plugins' : 'list --usage')
     const query = listQueryOf(context)
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const { only } = context.values
     const sources: readonly string[] = sourcesNamed(Array.isArray(only) ? only.map(String) : undefined, config)
     const packs = packsNamed(context.values['pack'], config)

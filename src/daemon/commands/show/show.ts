@@ -2,8 +2,9 @@ import { countOf } from '../../../base/text/plural.ts'
 import { stateText } from '../../../sync/model/verdict/verdict.ts'
 import type { Contract } from '../../../sync/skill/contract/contract.ts'
 import { lifecycleLines } from '../../../sync/skill/lifecycle.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -29,7 +30,7 @@ export const show: Command = {
     const [asked] = context.operands
     if (asked === undefined)
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configFor(context)
+    const config = await configInUse(context)
     await agreeWithDaemon(config, context.signal)
     const rows = await readRows(config)
     const row = theOnlyIfAny(rows, asked)

@@ -15,8 +15,9 @@ import { NO_SCANS } from '../../../sync/store/scan-records.ts'
 import { recordAt } from '../../../sync/store/source-records.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { paintFor } from '../../cli/colors.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import type { FeatureStatus, StoredStatus } from '../../cli/feature.ts'
 import { variantIn } from '../../cli/variant.ts'
 import { idsOf } from '../../config/config.ts'
@@ -75,7 +76,7 @@ export const status: Command = {
   async run(context) {
     const variant = variantIn(context, { upstream: [], rings: [], '': ['check', 'findings'] })
     if (variant === 'rings') return context.runVariant('status --rings')
-    const config = await configFor(context)
+    const config = await configInUse(context)
     if (variant === 'upstream') return (await import('./upstream.ts')).printUpstream(context, config)
     const ids = new Set(sourcesNamed(context.operands, config))
     const whole = await statusNow({ ...context, config }, context.operands.length === 0 ? undefined : ids)

@@ -6,8 +6,9 @@ import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { idsOf } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockStateOf } from '../../pull/trust/lock-rules.ts'
@@ -44,7 +45,7 @@ export const why: Command = {
     const [asked] = context.operands
     if (asked === undefined)
       throw new UsageError('"why" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configFor(context)
+    const config = await configInUse(context)
     const mode = await agreeWithDaemon(config, context.signal)
     const running = mode === undefined ? config : { ...config, mode }
     const rows = await readRows(config)

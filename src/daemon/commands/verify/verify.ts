@@ -11,8 +11,9 @@ import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { failedCheck, printChecks, runChecks, verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult } from '../../cli/check.ts'
-import { MODE_OPTIONS, configFor, progressOf } from '../../cli/command.ts'
+import { MODE_OPTIONS, progressOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
+import { configInUse } from '../../cli/config-in-use.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import type { StateRecord } from '../../cli/feature.ts'
@@ -112,7 +113,7 @@ export const verify: Command = {
     const deep = context.values['deep'] === true
     if (proof === '') throw new UsageError('--proof names no file')
     if (variant !== '') return context.runVariant(`verify --${variant}`)
-    const config = await configFor(context)
+    const config = await configInUse(context)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)

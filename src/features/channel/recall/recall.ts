@@ -1,7 +1,8 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { configFor, printJson, printLines } from '../../../daemon/cli/command.ts'
+import { printCsv } from '../../../daemon/cli/columns.ts'
+import { printJson, printLines } from '../../../daemon/cli/command.ts'
 import type { Context, ExitStatus, Options } from '../../../daemon/cli/command.ts'
-import { printCsv } from '../../../daemon/cli/csv.ts'
+import { configInUse } from '../../../daemon/cli/config-in-use.ts'
 import { withWriter } from '../../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../../daemon/cli/daemon-client.ts'
 import { channelName } from '../../../daemon/config/channel-names.ts'
@@ -40,7 +41,7 @@ export async function disableForFollowers(
   if (csv === true && report === undefined) throw new UsageError('--csv goes with --report')
   if (report === undefined && followers !== true) return undefined
   if (values['source-only'] === true) throw new UsageError('--source-only goes with neither --followers nor --report')
-  const config = await configFor(context)
+  const config = await configInUse(context)
   await agreeWithDaemon(config, context.signal)
   if (typeof report === 'string' && reason !== undefined) throw new UsageError('--reason does not go with --report')
   if (typeof report === 'string') return reportReach(context, config, report)
@@ -54,7 +55,7 @@ export async function disableForFollowers(
 export async function enableByIds(context: Context): Promise<ExitStatus | undefined> {
   const { operands } = context
   if (operands.length === 0 || !operands.every(isRecallId)) return undefined
-  const config = await configFor(context)
+  const config = await configInUse(context)
   const rows = await readRows(config)
   if (operands.some((asked) => theOnlyIfAny(rows, asked) !== undefined)) return undefined
   await agreeWithDaemon(config, context.signal)

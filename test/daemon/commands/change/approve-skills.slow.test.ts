@@ -265,7 +265,7 @@ test('approve of all skills of a source that is not configured says so, with sta
   expect(end.stderr).toContain('No source is called "nobody"; there are au')
 })
 
-test('approve tells that the daemon has another configuration, and not that nothing waits there', async () => {
+test('approve tells that the configuration was edited since the daemon read it, and not that nothing waits there', async () => {
   await using world = await waiting()
   const { home } = world
   await home.start('start').line()
@@ -274,7 +274,7 @@ test('approve tells that the daemon has another configuration, and not that noth
   const end = await home.command('approve', 'other/')
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
-  expect(end.stderr).toContain('has another configuration')
+  expect(end.stderr).toContain('was edited since the daemon read it')
 })
 
 test('mirror of a disabled skill says that it is disabled, and what to do', async () => {
