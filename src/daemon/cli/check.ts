@@ -43,6 +43,8 @@ export interface Ground<Whole extends ServedConfig = ServedConfig> {
   readonly config: Whole
   /** The configuration with all its sources: the one of a running daemon. */
   readonly whole: Whole
+  /** True if the file cannot be used: the configuration has no sources then. */
+  readonly isUnusable?: boolean
   readonly environment: Environment
   /** Gets every secret that is read, before any output. */
   readonly redactor: Redactor

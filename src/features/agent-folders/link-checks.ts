@@ -13,8 +13,17 @@ import type { LeftOut } from './unlinkable-skills.ts'
 /**
  * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
  */
-export function linkChecks({ config, environment }: Ground<LinkingConfig>): Check[] {
+export function linkChecks({ config, isUnusable, environment }: Ground<LinkingConfig>): Check[] {
+  if (isUnusable === true) return [{ name: 'links', look: async () => unknownFolders(config) }]
   return [{ name: 'links', look: async () => linksChecked(config, environment) }]
+}
+
+/** Without its sources, each skill would look as if it were served no longer. */
+async function unknownFolders({ state }: LinkingConfig): Promise<readonly CheckResult[]> {
+  const { folders } = await readLinks(state)
+  return [...folders.keys()].map((folder) =>
+    verdicts('links', folder).unknown('not compared with what is served', 'Fix the configuration, and check again'),
+  )
 }
 
 async function linksChecked(config: LinkingConfig, environment: Environment): Promise<readonly CheckResult[]> {

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
@@ -153,10 +154,13 @@ async function removeEmptied(path: string, { entries, made }: LinkedFolder, conf
 
 /** The expected result of `unlinkFolders`. Changes nothing. */
 async function predictEnd(parting: Parting, config: LinkingConfig): Promise<FolderEnd> {
+  const there = await namesIn(parting.path)
   const entries = parting.isLast ? [...parting.folder.entries] : []
-  const done = entries.map(([name, entry]): Done =>
-    isOfOtherState(entry) ? { name, end: 'left', why: OF_OTHER_STATE } : { name, end: 'removed' },
-  )
+  const done = entries
+    .filter(([name]) => there.has(name))
+    .map(([name, entry]): Done =>
+      isOfOtherState(entry) ? { name, end: 'left', why: OF_OTHER_STATE } : { name, end: 'removed' },
+    )
   return endOf(parting, done, config)
 }
 
@@ -167,6 +171,11 @@ async function endOf(parting: Parting, done: readonly Done[], { links }: Linking
   const followed = await Promise.all(links.map(async (kept) => isFollowed(parting, kept)))
   if (followed.includes(true)) cautions.push('the configuration names it in `links`: the daemon fills it again')
   return { folder: path, uses, copies: folder.copies, done, cautions, ofUpstream: 0 }
+}
+
+/** The names in a folder; none if it cannot be read. The record can have more: a skill that the daemon took out keeps its name. */
+async function namesIn(path: string): Promise<ReadonlySet<string>> {
+  return new Set(await readdir(path).catch((error: unknown) => (isDiskError(error) ? [] : Promise.reject(error))))
 }
 
 async function isFollowed({ path, uses }: Parting, kept: KeptFolder): Promise<boolean> {
@@ -197,6 +206,7 @@ async function unlinkFolders(
   for (const parting of await partings(links, asked, config)) {
     signal.throwIfAborted()
     const { path, folder } = parting
+    const there = await namesIn(path)
     const remove = async (): Promise<Done[]> => removed(parting, links, { config, signal })
     const done = await remove()
     const gone = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
@@ -206,7 +216,8 @@ async function unlinkFolders(
     // A process that recorded an entry before this removal may have placed it since.
     await remove()
     if (parting.isLast && isAllGone) await removeEmptied(path, folder, config)
-    ends.push(await endOf(parting, done, config))
+    const told = done.filter(({ name, end }) => end !== 'removed' || there.has(name))
+    ends.push(await endOf(parting, told, config))
   }
   return ends
 }

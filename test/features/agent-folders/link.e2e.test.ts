@@ -523,6 +523,35 @@ test.skipIf(process.getuid?.() === 0)(
   },
 )
 
+test('link --remove names what was there, and not the names that the record keeps', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  await repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
+  await world.synced()
+  await home.command('link', '--once', 'claude-code')
+  await rm(join(home.path, CLAUDE, 'alpha'))
+
+  const dry = JSON.parse((await home.command('link', '--remove', '--all', '--dry-run', '--json')).stdout)
+  const done = JSON.parse((await home.command('link', '--remove', '--all', '--json')).stdout)
+
+  for (const { folders } of [dry, done])
+    expect(folders).toMatchObject([{ folder: join(home.path, CLAUDE), skills: [{ name: 'beta', end: 'removed' }] }])
+  expect((await home.command('link', '--remove', '--all')).stdout).toBe('nothing is linked there\n')
+})
+
+test('the doctor does not know what is served where the configuration has an error', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await world.synced()
+  await home.command('link', '--once', 'claude-code')
+  await writeFile(home.configFile, (await readFile(home.configFile, 'utf8')).replace('every', 'evry'))
+
+  const { stdout } = await home.command('doctor', '--offline')
+
+  expect(stdout).toContain(`?     links ${join(home.path, CLAUDE)}: not compared with what is served\n`)
+  expect(stdout).not.toContain('no longer served')
+})
+
 test('what somebody put in the place of a link is theirs, and a link that somebody removed comes back', async () => {
   await using world = await World.create()
   const { home, repository } = world

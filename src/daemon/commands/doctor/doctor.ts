@@ -91,13 +91,14 @@ export const doctor: Command = {
     }
     if (context.values['token-file'] !== undefined) throw new UsageError('--token-file is only used with --connect')
     const { environment, redactor, signal, values } = context
-    const { config: whole, told } = await readConfiguration(context)
+    const { config: whole, told, isUnusable } = await readConfiguration(context)
     const named = told.verdict === 'ok' && context.operands.length > 0 ? sourcesNamed(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
     const ofFeatures = await context.features.checks()
     const ground = {
       config: { ...config, sources: reachedBy(config) },
       whole,
+      isUnusable,
       environment,
       redactor,
       clock: systemClock,
@@ -151,13 +152,13 @@ function sourcesText({ sources, follow }: Config): string {
 /** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
 async function readConfiguration(
   context: Context,
-): Promise<{ readonly config: ServedConfig; readonly told: CheckResult }> {
+): Promise<{ readonly config: ServedConfig; readonly told: CheckResult; readonly isUnusable: boolean }> {
   const { ok, fail } = verdicts('configuration')
   try {
     // `--offline` limits only this command: a daemon that was started without it must still answer.
     const config = { ...(await configFor(context)), mode: { locked: false, offline: false } }
     const where = config.file ?? 'the command line'
-    return { config, told: ok(`${where}: valid, ${sourcesText(config)}`) }
+    return { config, told: ok(`${where}: valid, ${sourcesText(config)}`), isUnusable: false }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const { environment, values } = context
@@ -165,7 +166,11 @@ async function readConfiguration(
     if (state === undefined) throw error
     const { configOfSources } = await context.configuration()
     const config = { ...configOfSources({ urls: [ANY], state: resolve(state) }, environment), sources: [] }
-    return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
+    return {
+      config,
+      told: fail(error.message, 'Fix what the message names; sources are not checked until then'),
+      isUnusable: true,
+    }
   }
 }
 
