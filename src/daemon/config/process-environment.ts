@@ -40,7 +40,7 @@ export function personName(): string {
 }
 
 /**
- * Has Node keep compiled code for the next start in the cache of the user, where nobody else can write: that code is run as
+ * Has Node keep compiled code for the next start in the cache of the user, which no other user can write: that code is run as
  * it is. Does nothing for a user without a home, or with NODE_DISABLE_COMPILE_CACHE.
  */
 export function keepCompiledCode(): void {
@@ -51,7 +51,7 @@ export function keepCompiledCode(): void {
   if (folder !== undefined) enableCompileCache(folder)
 }
 
-/** The folder for code in the cache of a user; `undefined` if it cannot be made, or somebody else could write to it. */
+/** The folder for code in the cache of a user; `undefined` if it cannot be made, or another user could write to it. */
 export function ownCacheIn(cache: string): string | undefined {
   try {
     for (const folder of [cache, join(cache, 'skillsyncd'), join(cache, 'skillsyncd/code')]) makeFolder(folder)
@@ -73,7 +73,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** True if nobody else can exchange an entry of the folder, or of one above it. */
+/** True if no other user can exchange an entry of the folder, or of one above it. */
 function isOursAbove(folder: string): boolean {
   const { uid, mode } = lstatSync(folder)
   const isSafe = (mode & 0o022) === 0 || (mode & STICKY) !== 0

@@ -129,7 +129,7 @@ async function snapshotToLock(
   return { ...problem, message: `what is served is of ${snapshot.url}; ${end?.problem?.message ?? ''}` }
 }
 
-/** What was locked follows the lock at once: from then on, no loss of the lock lets it move. */
+/** Has the locked sources follow the lock at once: from then on, no loss of the lock lets them move. */
 async function follow(ends: readonly End[], context: Context, config: ServedConfig): Promise<void> {
   const locked = ends.filter(
     ({ id, entry }) => entry !== undefined && followsLock(config, configuredIn(config, id).source),
