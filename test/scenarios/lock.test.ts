@@ -257,6 +257,28 @@ test('update moves the lock and what is served, and tells commits and skills; st
   expect(await world.home.command('status', '--upstream')).toMatchObject({ status: 3 })
 })
 
+test('update says that a skill which was locked is withheld, once, and in the words of diff', async () => {
+  await using world = await World.create()
+  await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'first') })
+  await locked(world)
+  await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'hidden \u{E0061}') })
+
+  const told = await world.home.command('diff', 'served', 'upstream')
+  const update = await world.home.command('update', 'team', '--json')
+  const again = await world.home.command('update', 'team')
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  const later = await world.home.command('update', 'team')
+
+  expect(told.stdout).toContain('  withheld beta: hidden-unicode')
+  const [{ changes }] = JSON.parse(update.stdout).sources
+  expect(changes).toMatchObject([
+    { change: 'withheld', count: 1, first: [{ path: 'beta', reason: { code: 'hidden-unicode' } }] },
+  ])
+  expect(again.stdout).not.toContain('  withheld')
+  expect(later.stdout).toContain('  changed  alpha\n')
+  expect(later.stdout).not.toContain('  withheld')
+})
+
 test('an update that names nothing leaves what waits of a moved tag to approve, and the entry of a source that fails', async () => {
   await using world = await World.create(['every: 1h', 'ref: v1'])
   await world.repository.tag('v1', { annotated: true })

@@ -1,5 +1,5 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { changeGroups, docsChange, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
+import { docsChange } from '../../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup } from '../../../sync/model/changes/skill-changes.ts'
 import type { LockEntry } from '../../../sync/model/decisions/lock.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -28,7 +28,14 @@ export interface LockUpdated {
 /** The result for one source: its entry in the lock, and its pull. */
 export type UpdateEnd =
   | { readonly id: SourceId; readonly failure: SourceFailure }
-  | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
+  | {
+      readonly id: SourceId
+      readonly before: LockEntry | undefined
+      readonly after: LockEntry
+      /** The changes from what was locked to what was found now, of which the lock has nothing that is withheld. */
+      readonly changes: readonly ChangeGroup[]
+      readonly sync: SyncEnd
+    }
 
 /** The exit status of an update without that of its packs. */
 export function statusOfUpdate(ends: readonly UpdateEnd[]): ExitStatus {
@@ -40,14 +47,14 @@ export function statusOfUpdate(ends: readonly UpdateEnd[]): ExitStatus {
 export function jsonOfUpdate(file: string, { lockUse: use }: Config, { isWritten, ends, packs }: LockUpdated): object {
   const sources = ends.map((end) => {
     if ('failure' in end) return { source: end.id, problem: end.failure }
-    const { id, before, after, sync } = end
+    const { id, before, after, changes, sync } = end
     const docs = docsChange(before?.docs, after.docs)
     return {
       source: id,
       ...(before !== undefined && { from: placeOf(before) }),
       to: placeOf(after),
       ...(after.signers !== undefined && { signers: after.signers }),
-      changes: changesOf(before, after),
+      changes,
       ...(docs !== undefined && { docs }),
       sync,
     }
@@ -59,19 +66,15 @@ function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {
   return { ref, commit, ...(tag !== undefined && { tag }) }
 }
 
-function changesOf(before: LockEntry | undefined, after: LockEntry): readonly ChangeGroup[] {
-  return changeGroups(skillChanges(before?.skills ?? new Map(), after.skills))
-}
-
 /** The result of one source as lines. */
 export function linesOfUpdate(end: UpdateEnd): string[] {
   if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printableLine(end.failure.message)}`]
-  const { id, before, after, sync } = end
+  const { id, before, after, changes, sync } = end
   const docs = docsChange(before?.docs, after.docs)
   return [
     `${id}: ${moveText(before, after)}`,
     ...signersTexts(after.signers).map((text) => `  signed: ${printableLine(text)}`),
-    ...linesOfChanges(changesOf(before, after)).map((line) => `  ${line}`),
+    ...linesOfChanges(changes).map((line) => `  ${line}`),
     ...(docs === undefined ? [] : [`  ${docs.padEnd(8)} the docs folder`]),
     ...linesOfPull({ ...sync, changes: undefined }),
   ]

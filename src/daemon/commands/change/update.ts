@@ -1,4 +1,6 @@
 import { systemClock } from '../../../base/async/clock.ts'
+import { changeGroups, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import type { ChangeGroup, SkillStates } from '../../../sync/model/changes/skill-changes.ts'
 import { UNDECIDED, identityOf, isAbout, isWanted } from '../../../sync/model/decisions/decisions.ts'
 import { lockEntryOf } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
@@ -102,6 +104,12 @@ async function preciseCommit({ ids, precise }: LockUpdate, { store }: SourceRead
   return (await heldAtCommit(store, id, precise))?.snapshot.revision.commit ?? fullCommit(id, precise)
 }
 
+/** The changes from the locked skills to those of a snapshot. Of the withheld ones, those that were locked are news. */
+function changesOf(locked: SkillStates, snapshot: Snapshot): readonly ChangeGroup[] {
+  const now = [...skillStatesOf(snapshot)].filter(([path, { digest }]) => digest !== undefined || locked.has(path))
+  return changeGroups(skillChanges(locked, new Map(now)))
+}
+
 interface LockUpdate {
   readonly file: string
   readonly ids: readonly SourceId[]
@@ -131,7 +139,8 @@ async function updateLock(context: Context, config: ServedConfig, update: LockUp
       const end = isNamed
         ? await servedAsNamed(look.source, after, looking.ask, config)
         : await pullOne(id, looking.ask)
-      return { id, before, after, sync: await besideUpstream(end, looking.ask) }
+      const changes = changesOf(before?.skills ?? new Map(), look.snapshot)
+      return { id, before, after, changes, sync: await besideUpstream(end, looking.ask) }
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
     // If no source could be checked, no empty lock is created either.
