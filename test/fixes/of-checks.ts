@@ -117,7 +117,7 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     },
     ask: VERIFY,
     ways: {
-      'skillsyncd lock makes a new one': async (reader) => {
+      'move it away: skillsyncd lock then locks again what was locked': async (reader) => {
         await rm(lockOf(reader.world))
         await reader.types(/skillsyncd lock/)
       },

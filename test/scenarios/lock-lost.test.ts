@@ -228,6 +228,37 @@ test('lock writes no file if it can lock nothing', async () => {
 })
 
 /** A lock of the first commit that was followed, while the second is upstream. */
+describe.each<[string, (text: string) => string]>([
+  ['cut off', (text) => text.slice(0, 50)],
+  ['left with the marks of a merge', (text) => text.replace('{', '{\n<<<<<<< HEAD\n=======\n>>>>>>> main')],
+  ['empty', () => ''],
+  ['an empty object', () => '{}'],
+  ['of another version', (text) => text.replace(/"version": \d+/, '"version": 999')],
+])('a lock that is %s', (_name, damage) => {
+  test('lets nothing move, and each command has the one step that mends it', async () => {
+    await using world = await World.create()
+    const { locked } = await followed(world)
+    const file = lockFile(world.home)
+    await writeFile(file, damage(await readFile(file, 'utf8')))
+
+    const ends = [['status', '--check'], ['verify'], ['lock'], ['update', 'team'], ['sync']].map(async (words) =>
+      world.home.command(...words),
+    )
+    for (const { status, stdout, stderr } of await Promise.all(ends)) {
+      expect(status).not.toBe(0)
+      expect(stdout + stderr).toMatch(/move it away: skillsyncd lock\s+then locks again what was locked/)
+    }
+    expect(await bodyIn(world.home)).toBe(FIRST)
+    await rm(file)
+    const locking = await world.home.command('lock')
+
+    expect(locking).toMatchObject({ status: 0, stdout: expect.stringContaining(`at ${locked}`) })
+    expect(await lockedIn(world.home)).toBe(locked)
+    expect(await world.home.command('sync')).toMatchObject({ status: 0, stdout: expect.stringContaining('(locked)') })
+    expect(await bodyIn(world.home)).toBe(FIRST)
+  })
+})
+
 async function followed(world: World): Promise<{ readonly locked: string; readonly newest: string }> {
   await world.home.command('sync')
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })

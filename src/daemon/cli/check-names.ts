@@ -1,4 +1,5 @@
 import type { ItemCode } from '../../sync/model/item.ts'
+import { LOCK_UNREADABLE } from '../../sync/model/sync-error.ts'
 import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
 import type { CodeText, OperatorErrorCode } from '../runtime/operator-error.ts'
 
@@ -105,7 +106,7 @@ export const STORE_FINDINGS = {
   },
   'lock-unreadable': {
     meaning: 'The lock cannot be read, or is no lock',
-    fix: 'Resolve what the message names, or restore the file; skillsyncd lock makes a new one',
+    fix: LOCK_UNREADABLE,
   },
   'lock-not-followed': {
     meaning: 'The lock has the source, and is not followed: `lock: ignore`, or the source is held',

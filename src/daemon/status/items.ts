@@ -4,7 +4,7 @@ import { fewText } from '../../base/text/first-few.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 import { failureUrgency, URGENCIES } from '../../sync/model/item.ts'
 import type { Item, ItemProblem, ITEM_STATES, Urgency } from '../../sync/model/item.ts'
-import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
+import { isAwaitingDecision, isByChoice, LOCK_UNREADABLE } from '../../sync/model/sync-error.ts'
 import { stateText } from '../../sync/model/verdict/verdict.ts'
 import type { SkillProblem } from '../../sync/model/verdict/verdict.ts'
 import type { ExpiringToken } from '../access/tokens.ts'
@@ -82,8 +82,7 @@ function lockItems({ lock }: Status, now: Date): readonly Item[] {
     return [{ ...of, ...place, urgency: failureUrgency(code, since, now), problems: [problemOf(problem)] }]
   }
   if (lock.error === undefined) return []
-  const fix = 'Resolve what the message names, or restore the file from its repository'
-  const problems = [{ code: 'lock-unreadable', message: lock.error, fix }] as const
+  const problems = [{ code: 'lock-unreadable', message: lock.error, fix: LOCK_UNREADABLE }] as const
   return [{ kind: 'lock', id: lock.file, state: 'unreadable', urgency: 'person', problems }]
 }
 

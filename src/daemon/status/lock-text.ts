@@ -53,7 +53,7 @@ export function lockOriginStatusOf(origin: LockOrigin, { taken, problem }: Follo
     ...(typeof source.ref === 'string' && { ref: source.ref }),
     path: origin.path,
     ...(taken && { commit: taken.commit, at: taken.at }),
-    ...(problem && { problem: { ...problem, fix: problem.fix ?? OWN_MENDS[problem.code] ?? mendOf(problem) } }),
+    ...(problem && { problem: { ...problem, fix: OWN_MENDS[problem.code] ?? problem.fix ?? mendOf(problem) } }),
   }
 }
 

@@ -21,6 +21,10 @@ export const LEADER = 'Nothing to do if another process of the hub leads now: it
 /** The next step for a channel that this version does not take. */
 export const ASK_HUB = 'Ask the operator of the hub: nothing on this machine changes what its channel has'
 
+/** The next step for a lock that is no lock. */
+export const LOCK_UNREADABLE =
+  'Put the file of an earlier commit in its place, or move it away: skillsyncd lock then locks again what was locked'
+
 /** All failures of reaching, checking or storing a source. The code is the contract; messages are for people. */
 export const SYNC_ERROR_RULES = {
   'source-unreachable': {

@@ -15,7 +15,7 @@ import type {
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import type { Signer, Signers } from '../model/signers.ts'
 import { isPackId, isSourceId, type SourceId } from '../model/source-id.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { LOCK_UNREADABLE, SyncError } from '../model/sync-error.ts'
 import { HIDDEN_POLICIES } from '../skill/hidden-unicode.ts'
 import { isDigest } from './skills/stored-path.ts'
 
@@ -89,7 +89,7 @@ function originJson({ ref, commit, tag }: LockedOrigin): JsonObject {
 export function readLockText(text: string, file: string): Lock {
   const refuse: Refuse = (where, why) => {
     const place = where === '' ? '' : `, ${where}`
-    throw new SyncError('lock-mismatch', `Cannot read the lock "${file}"${place}: ${why}`)
+    throw new SyncError('lock-mismatch', `Cannot read the lock "${file}"${place}: ${why}`, { fix: LOCK_UNREADABLE })
   }
   const value = parseLock(text, refuse)
   const { version, sources, packs, ...rest } = value
@@ -111,7 +111,7 @@ function parseLock(text: string, refuse: Refuse): JsonObject {
   const marks = /^(?:<{7}|={7}|>{7}|\|{7})(?: |$)/m.exec(text)
   if (marks !== null) {
     const line = text.slice(0, marks.index).split('\n').length
-    return refuse(`line ${line}`, 'it has marks of a merge conflict; choose one side, then run skillsyncd lock')
+    return refuse(`line ${line}`, 'it has marks of a merge conflict; choose one side')
   }
   const value = parseJson(text)
   if (!isJsonObject(value)) return refuse('', whatIsWrong(text))
