@@ -211,7 +211,7 @@ export const SYNC_ERROR_RULES = {
   'rolled-back': {
     meaning: 'A person ran skillsyncd rollback: the commit that was left is skipped',
     ends: 'choice',
-    fix: 'Nothing: the next commit is served; skillsyncd release SOURCE serves the skipped one again, skillsyncd hold SOURCE keeps the served one',
+    fix: 'Nothing: the next commit comes as ever; skillsyncd release SOURCE has the skipped one come again, skillsyncd hold SOURCE keeps the served one',
   },
   rejected: {
     meaning: 'A person ran skillsyncd reject: that commit is skipped',

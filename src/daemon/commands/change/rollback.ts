@@ -19,7 +19,8 @@ export const rollback: Command = {
   operands: { text: 'GENERATION | SOURCE COMMIT', most: 2, offers: ['sources', []] },
   details: `
   GENERATION is a number of skillsyncd log. COMMIT is a full commit id; the first digits are enough for a stored commit.
-  The commit that is left is skipped, and the next one is served; skillsyncd hold SOURCE COMMIT stays at the earlier one.
+  The commit that is left is skipped, and the next one comes as ever, to be served or to wait for approval; skillsyncd
+  hold SOURCE COMMIT stays at the earlier one.
 `,
   examples: ['skillsyncd rollback 41', 'skillsyncd rollback team 4f2c81d'],
   async run(context) {
@@ -32,7 +33,7 @@ export const rollback: Command = {
     const [id] = operands.length === 2 ? sourcesNamed(operands.slice(0, 1), config) : []
     const target = id === undefined ? { generation: numberOf(operands[0]) } : { source: id, commit: commitOf(operands) }
     const done = await withWriter(context, config, async (ask) => ask(rollbackRequest, target))
-    print(context, done, 'generation' in target ? await otherSources(config, target.generation) : [])
+    print(context, config, done, 'generation' in target ? await otherSources(config, target.generation) : [])
     return 0
   },
 }
@@ -68,7 +69,12 @@ function commitOf([, commit]: readonly string[]): string | undefined {
   return commitNamed(commit)
 }
 
-function print(context: Context, done: readonly RolledBackSource[], others: readonly OtherSource[]): void {
+function print(
+  context: Context,
+  config: Config,
+  done: readonly RolledBackSource[],
+  others: readonly OtherSource[],
+): void {
   if (context.json) {
     const sources = done.map(({ source, from, to, decision }) => ({
       source,
@@ -83,14 +89,16 @@ function print(context: Context, done: readonly RolledBackSource[], others: read
   }
   const lines = done.flatMap((one) => [
     `${one.source}: ${one.from?.commit ?? 'nothing'} -> ${one.to.commit} (${printableLine(one.to.ref)})`,
-    `  ${nextOf(one)}`,
+    `  ${nextOf(one, config)}`,
   ])
   printLines(context, [...lines, ...others.map(({ source, message }) => `${source}: ${message}`)])
 }
 
 /** The automatic next step of the source, as text. */
-function nextOf({ source, decision: { hold, skipped } }: RolledBackSource): string {
+function nextOf({ source, decision: { hold, skipped } }: RolledBackSource, { sources }: Config): string {
   if (hold !== undefined) return holdText(hold, source)
   if (skipped === undefined) return 'its ref is followed as before'
+  if (sources.some((one) => one.source.id === source && one.source.update === 'review'))
+    return `the commit after ${skipped.commit} waits for skillsyncd approve ${source}; skillsyncd release ${source} has that one wait again`
   return `the commit after ${skipped.commit} is served without a decision; skillsyncd release ${source} serves that one again`
 }

@@ -292,6 +292,26 @@ test.each([
   expect(end.stderr).toContain(says)
 })
 
+test('a rollback of a source with update: review says what waits then, and that is what happens', async () => {
+  await using world = await reviewed()
+  const first = await world.repository.git('rev-parse', 'main')
+  const second = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.home.command('sync')
+  await world.home.command('approve', 'team', second)
+
+  const back = await world.home.command('rollback', 'team', first)
+  const third = await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'third') })
+  const next = await world.home.command('sync', '--json')
+  await world.repository.git('update-ref', 'refs/heads/main', second)
+  const release = await world.home.command('release', 'team', '--json')
+
+  expect(back.stdout).toContain(`the commit after ${second} waits for skillsyncd approve team`)
+  expect(back.stdout).toContain('skillsyncd release team has that one wait again')
+  expect(next.stdout).toContain('awaiting-approval')
+  expect(next.stdout).toContain(third)
+  expect(release.stdout).toContain('awaiting-approval')
+})
+
 /** A world with `update: review`, whose first commit is approved and served. */
 async function reviewed(): Promise<World> {
   const world = await World.create(['every: 1h', 'update: review'])
