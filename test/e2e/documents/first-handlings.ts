@@ -76,7 +76,7 @@ export const GETTING_STARTED: Handlings = {
   },
   'skillsyncd service uninstall': { skip: SYSTEMD },
   'npm uninstall --global skillsyncd': { skip: NPM },
-  'rm -r ~/.local/state/skillsyncd ~/.config/skillsyncd': {
+  'rm -rf ~/.local/state/skillsyncd ~/.config/skillsyncd ~/.cache/skillsyncd': {
     after: async ({ configFile }) => expect(existsSync(configFile)).toBe(false),
   },
 }
