@@ -1,7 +1,7 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { bundledPackages } from '../support/process/npm-lock.ts'
+import { loadedBy } from '../support/process/loaded-files.ts'
 import { Home, MAIN } from '../support/process/program.ts'
 
 // A short command must load nothing that it does not use: most of its time is loading.
@@ -29,20 +29,16 @@ test.each([
   ],
 ])('%s loads at most %i files, and of packages %j', async (command, most, packages) => {
   await using home = await Home.create()
-  const [skills, loaded] = [join(home.path, 'skills'), join(home.path, 'loaded')]
+  const skills = join(home.path, 'skills')
   await mkdir(join(skills, 'alpha'), { recursive: true })
   await writeFile(join(skills, 'alpha/SKILL.md'), '---\nname: alpha\ndescription: One of the tests\n---\nText\n')
   await home.configure({ fx: [`path: ${skills}`] })
   await home.run('sync')
-  home.env['NODE_OPTIONS'] = `--import ${new URL('../support/process/record-loads.mjs', import.meta.url).pathname}`
-  home.env['RECORD_LOADS'] = loaded
 
-  const end = await home.run(...command.split(' '))
-  const files = new Set((await readFile(loaded, 'utf8')).trim().split('\n'))
-  const used = (await bundledPackages()).filter((one) => one.files.some((file) => files.has(file)))
+  const { end, files, packages: used } = await loadedBy(home, ...command.split(' '))
 
   expect(end).toMatchObject({ status: 0 })
   expect(files.has(MAIN.replace(/^.*\//, ''))).toBe(true)
   expect(files.size).toBeLessThanOrEqual(most)
-  expect(used.map(({ name }) => name)).toEqual(packages)
+  expect(used).toEqual(packages)
 })

@@ -7,6 +7,7 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { freePort } from '../../support/free-port.ts'
 import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
+import { loadedBy } from '../../support/process/loaded-files.ts'
 import { Home } from '../../support/process/program.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -139,31 +140,20 @@ test.skipIf(programs === undefined)('a connection with TLS checks the certificat
   await expect(opened(at('sslmode=verify-full&sslrootcert=/none.pem'))).rejects.toMatchObject({ code: 'store-failed' })
 })
 
-/** Writes the name of each package that a process loads to its standard error. */
-const SHOW_PACKAGES = `--import=data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from 'node:module'
-  import { writeSync } from 'node:fs'
-  registerHooks({ resolve(name, context, next) {
-    if (/^[^./]/.test(name)) writeSync(2, 'loads ' + name + '\\n')
-    return next(name, context)
-  } })
-`)}`
-
 test('a program without a database does not load its client', async () => {
   await using home = await Home.create()
   await home.configure({ team: [`path: ${home.path}`] })
-  home.env['NODE_OPTIONS'] = SHOW_PACKAGES
 
-  const served = await home.run('mcp')
-  const synced = await home.run('sync')
+  const served = await loadedBy(home, 'mcp')
+  const synced = await loadedBy(home, 'sync')
   await home.configure({ team: [`path: ${home.path}`] }, ['store: { postgres: { url: { env: DATABASE } } }'])
   home.env['DATABASE'] = 'postgres://hub@127.0.0.1:9/hub'
-  const migrated = await home.run('store', 'migrate')
+  const migrated = await loadedBy(home, 'store', 'migrate')
 
-  expect(migrated.stderr).toContain('loads pg\n')
-  for (const { stderr } of [served, synced]) {
-    expect(stderr).toContain('loads zod\n')
-    expect(stderr).not.toMatch(/^loads pg/m)
+  expect(migrated.packages).toContain('pg')
+  for (const { packages } of [served, synced]) {
+    expect(packages).toContain('zod')
+    expect(packages.filter((name) => name.startsWith('pg'))).toEqual([])
   }
 })
 
