@@ -41,20 +41,24 @@ export function personName(): string {
 
 /**
  * Has Node keep compiled code for the next start in the cache of the user, which no other user can write: that code is run as
- * it is. Does nothing for a user without a home, or with NODE_DISABLE_COMPILE_CACHE.
+ * it is. Does nothing with NODE_DISABLE_COMPILE_CACHE, for a user without a home, and in a service, whose home is its state
+ * folder.
  */
 export function keepCompiledCode(): void {
   const home = process.env['HOME'] ?? ''
   const cache = process.env['XDG_CACHE_HOME'] ?? ''
-  if (!isAbsolute(home)) return
+  if (!isAbsolute(home) || process.env['STATE_DIRECTORY'] !== undefined) return
   const folder = ownCacheIn(isAbsolute(cache) ? cache : join(home, '.cache'))
   if (folder !== undefined) enableCompileCache(folder)
 }
 
-/** The folder for code in the cache of a user; `undefined` if it cannot be made, or another user could write to it. */
+/**
+ * The folder for code in the cache of a user; `undefined` if it cannot be made, or another user could write to it. The cache
+ * itself is not made: the home of a user who runs only this may be the state folder.
+ */
 export function ownCacheIn(cache: string): string | undefined {
   try {
-    for (const folder of [cache, join(cache, 'skillsyncd'), join(cache, 'skillsyncd/code')]) makeFolder(folder)
+    for (const folder of ['skillsyncd', 'skillsyncd/code']) makeFolder(join(cache, folder))
     const folder = realpathSync(join(cache, 'skillsyncd/code'))
     const { uid, mode } = lstatSync(folder)
     if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return undefined

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, realpath, symlink } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { hasRoomForThreads, ownCacheIn } from '../../../src/daemon/config/process-environment.ts'
@@ -48,6 +48,7 @@ describe('the folder for compiled code', () => {
     ['the home', '.', 0o777],
   ])('is not used if others can write to %s', async (_, name, mode) => {
     await using home = await temporaryFolder()
+    await mkdir(join(home.path, 'cache'))
     ownCacheIn(join(home.path, 'cache'))
     await chmod(join(home.path, name), mode)
 
@@ -58,6 +59,7 @@ describe('the folder for compiled code', () => {
     'is not used if %s is of another user',
     async (name) => {
       await using home = await temporaryFolder()
+      await mkdir(join(home.path, 'cache'))
       ownCacheIn(join(home.path, 'cache'))
       await chown(join(home.path, name), 1, 1)
 
@@ -65,11 +67,11 @@ describe('the folder for compiled code', () => {
     },
   )
 
-  test('is not made where there is no home, and nothing is', async () => {
-    await using folder = await temporaryFolder()
+  test('is not made where the user has no cache, and neither is that', async () => {
+    await using home = await temporaryFolder()
 
-    expect(ownCacheIn(join(folder.path, 'nobody/.cache'))).toBeUndefined()
-    await expect(realpath(join(folder.path, 'nobody'))).rejects.toThrow('ENOENT')
+    expect(ownCacheIn(join(home.path, '.cache'))).toBeUndefined()
+    expect(await readdir(home.path)).toEqual([])
   })
 })
 

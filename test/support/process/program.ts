@@ -56,6 +56,7 @@ export class Home implements AsyncDisposable {
   static async createShared(): Promise<Home> {
     const folder = await temporaryFolder()
     const home = new Home(folder.path, folder)
+    await mkdir(CACHE, { recursive: true })
     for (const name of ['config/skillsyncd', 'run', 'tmp']) await mkdir(join(home.path, name), { recursive: true })
     return home
   }
