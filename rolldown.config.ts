@@ -17,7 +17,7 @@ const WORKERS = [
   'dist/sync/git/second-opinion/second-worker.js',
 ]
 
-/** What is loaded together, each with the modules that it imports. What several of them share is a file of its own. */
+/** The modules that are loaded together, each with those that it imports. Modules that several share have their own file. */
 const LOADED_TOGETHER: Readonly<Record<string, readonly string[]>> = {
   start: ['dist/daemon/cli.js', 'dist/daemon/config/process-environment.js', 'dist/daemon/runtime/force-exit.js'],
   show: [
@@ -63,7 +63,7 @@ function loaders(lookup: Lookup): (id: string) => string {
 
 let loadersOf: ReturnType<typeof loaders> | undefined
 
-/** What a module loads late and synchronously is in the bundle too. */
+/** Has the bundle take what a module loads late and synchronously, too. */
 const requireOfBundle = {
   name: 'require-of-bundle',
   transform: (code: string) => code.replace('const require = createRequire(import.meta.url);', ''),

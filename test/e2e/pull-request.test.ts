@@ -89,7 +89,7 @@ test('renovate.json finds each source of a lock, and its command makes the rest 
   await using world = await World.create()
   await world.synced()
   await world.home.command('lock')
-  const file = join(world.home.configFile, '../skills.lock')
+  const file = world.home.lockFile
   const lock = await readFile(file, 'utf8')
   const { customManagers, packageRules } = JSON.parse(await readFile(`${EXAMPLES}renovate.json`, 'utf8'))
 
@@ -164,7 +164,7 @@ class Scene implements AsyncDisposable {
     const config = await Repository.create()
     await config.commit({
       'skillsyncd.yaml': await readFile(world.home.configFile, 'utf8'),
-      'skills.lock': await readFile(join(world.home.configFile, '../skills.lock'), 'utf8'),
+      'skills.lock': await readFile(world.home.lockFile, 'utf8'),
       'propose-lock.sh': await readFile(`${EXAMPLES}propose-lock.sh`, 'utf8'),
     })
     world.git.serve('config', config)

@@ -113,12 +113,12 @@ const OF_VERIFY: Readonly<Record<string, Reproduction>> = {
     make: async (world) => {
       await world.synced()
       await world.home.command('lock')
-      await writeFile(lockOf(world), '{')
+      await writeFile(world.home.lockFile, '{')
     },
     ask: VERIFY,
     ways: {
       'move it away: skillsyncd lock then locks again what was locked': async (reader) => {
-        await rm(lockOf(reader.world))
+        await rm(reader.world.home.lockFile)
         await reader.types(/skillsyncd lock/)
       },
     },
@@ -254,10 +254,6 @@ export const OF_CHECKS: Readonly<Record<string, Reproduction>> = {
 async function changed(world: World): Promise<void> {
   await next(world)
   await world.synced()
-}
-
-function lockOf({ home }: World): string {
-  return join(home.configFile, '..', 'skills.lock')
 }
 
 /** The SKILL.md of the only skill in the folder that agents read. */

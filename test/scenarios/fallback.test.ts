@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
 import { Home } from '../support/process/program.ts'
@@ -93,7 +92,7 @@ async function lostWorld(): Promise<LostWorld> {
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'other') }, { orphan: true })
   await repository.git('reflog', 'expire', '--expire=now', '--all')
   await repository.git('gc', '--quiet', '--prune=now')
-  const lock = await readFile(join(home.configFile, '..', 'skills.lock'), 'utf8')
+  const lock = await readFile(home.lockFile, 'utf8')
   return {
     world,
     hub,
@@ -112,6 +111,6 @@ async function newMachine({ world, hub, lock }: LostWorld): Promise<Home> {
     hub: [`mcp: ${hub.url}`],
     team: [`url: ${world.git.origin}/team.git`, 'update: locked', 'fallback: hub'],
   })
-  await writeFile(join(home.configFile, '..', 'skills.lock'), lock)
+  await writeFile(home.lockFile, lock)
   return home
 }

@@ -1,5 +1,4 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
 import { modernHttp, stdio } from '../support/clients/peer.ts'
@@ -24,7 +23,7 @@ test('a lock beside the configuration is followed by sync, start and mcp, though
     `team: unchanged, refs/heads/main at ${short(locked)} (locked); upstream is at ${short(newest)}\n`,
   )
   expect([ofMcp, ofDaemon]).toEqual([FIRST, FIRST])
-  expect(json.lock).toEqual({ file: lockFile(world.home), use: 'follow', isThere: true, followed: 1 })
+  expect(json.lock).toEqual({ file: world.home.lockFile, use: 'follow', isThere: true, followed: 1 })
   expect(json.sources[0]).toMatchObject({
     lock: { state: 'followed', commit: locked },
     served: { commit: locked },
@@ -158,23 +157,23 @@ test('an edited selection is served of the locked commit: what is left out goes,
 test('a lock that changes is followed at the next pull; one that vanishes is an error until a release goes on without it', async () => {
   await using world = await World.create()
   const { locked, newest } = await moved(world)
-  const text = await readFile(lockFile(world.home), 'utf8')
+  const text = await readFile(world.home.lockFile, 'utf8')
   const daemon = world.home.start('start')
   await using peer = await modernHttp(await daemon.line())
 
   await world.home.command('update')
   const ofUpdate = await bodyOf(peer)
-  await writeFile(lockFile(world.home), text)
+  await writeFile(world.home.lockFile, text)
   await world.home.command('sync')
   const ofOldLock = await bodyOf(peer)
-  await rm(lockFile(world.home))
+  await rm(world.home.lockFile)
   const gone = await world.home.command('sync')
   const whileGone = [await bodyOf(peer), (await told(world.home)).json.sources[0]]
   await world.home.command('reload')
   const reloaded = await world.home.command('sync')
   const freed = await world.home.command('release', 'team')
   const ofRef = await bodyOf(peer)
-  await writeFile(lockFile(world.home), text)
+  await writeFile(world.home.lockFile, text)
   await world.home.command('sync')
 
   expect([ofUpdate, ofOldLock]).toEqual([SECOND, FIRST])
@@ -193,7 +192,7 @@ test('once the lock moved, what is stored is served until a pull takes the locke
   await other.command('sync')
   expect(await other.command('lock')).toMatchObject({ status: 0 })
 
-  await writeFile(lockFile(world.home), await readFile(lockFile(other), 'utf8'))
+  await writeFile(world.home.lockFile, await readFile(other.lockFile, 'utf8'))
   world.git.fault = { kind: 'status', status: 503 }
   const daemon = world.home.start('start')
   await using peer = await modernHttp(await daemon.line())
@@ -217,7 +216,7 @@ test('a lock that cannot be read is an error: nothing newer is taken, and what i
   await using peer = await modernHttp(await daemon.line())
   await world.home.command('sync')
 
-  await writeFile(lockFile(world.home), '<<<<<<< HEAD\n')
+  await writeFile(world.home.lockFile, '<<<<<<< HEAD\n')
   const synced = await world.home.command('sync')
   const { json, text } = await told(world.home)
 
@@ -313,10 +312,6 @@ async function bodyIn(home: Home): Promise<string | undefined> {
 async function bodyOf(peer: Peer): Promise<string | undefined> {
   const { result } = await peer.call('resources/read', { uri: 'skill://team/alpha/SKILL.md' })
   return result?.contents[0].text
-}
-
-function lockFile(home: Home): string {
-  return join(home.configFile, '..', 'skills.lock')
 }
 
 function short(commit: string): string {

@@ -23,7 +23,7 @@ describe.each(LOSSES)('a lock that is %s', (_name, lose) => {
   test('lets nothing move without a daemon: sync, status and verify say so, and lock locks what is served', async () => {
     await using world = await World.create()
     const { locked } = await followed(world)
-    await lose(lockFile(world.home))
+    await lose(world.home.lockFile)
 
     const status = await world.home.command('status', '--check')
     const verified = await world.home.command('verify')
@@ -53,7 +53,7 @@ describe.each(LOSSES)('a lock that is %s', (_name, lose) => {
     const { locked } = await followed(world)
     const daemon = world.home.start('start')
     await daemon.line()
-    await lose(lockFile(world.home))
+    await lose(world.home.lockFile)
 
     const synced = await world.home.command('sync')
     await world.home.command('reload')
@@ -81,7 +81,7 @@ describe.each(LOSSES)('a lock that is %s', (_name, lose) => {
 test('release lets a source move whose lock is lost, and says no more of it', async () => {
   await using world = await World.create()
   const { newest } = await followed(world)
-  await removed(lockFile(world.home))
+  await removed(world.home.lockFile)
   const early = await world.home.command('sync')
 
   const released = await world.home.command('release', 'team')
@@ -103,7 +103,7 @@ test('a source that is followed by the lock is not released from it', async () =
 test('`lock: ignore` lets the source move, and forgets the lock', async () => {
   await using world = await World.create()
   const { newest } = await followed(world)
-  await removed(lockFile(world.home))
+  await removed(world.home.lockFile)
   await configure(world, [], ['lock: ignore'])
   await world.synced()
   await configure(world)
@@ -118,15 +118,15 @@ test('of a source with `update: locked`, lock locks what was followed last, and 
   await using world = await World.create()
   await configure(world, ['update: locked'])
   const { locked } = await followed(world)
-  const text = await readFile(lockFile(world.home), 'utf8')
-  await removed(lockFile(world.home))
+  const text = await readFile(world.home.lockFile, 'utf8')
+  await removed(world.home.lockFile)
   const synced = await world.home.command('sync')
 
   const locking = await world.home.command('lock')
 
   expect([synced.status, locking.status]).toEqual([1, 0])
   expect(await lockedIn(world.home)).toBe(locked)
-  expect(await readFile(lockFile(world.home), 'utf8')).toBe(text)
+  expect(await readFile(world.home.lockFile, 'utf8')).toBe(text)
   expect(await bodyIn(world.home)).toBe(FIRST)
 })
 
@@ -135,7 +135,7 @@ test('update of a source whose lock is lost locks what upstream has, and the oth
   const other = [`url: ${world.git.origin}/team.git`, 'every: 1h']
   await world.home.configure({ team: other, also: other })
   const { locked, newest } = await followed(world)
-  await removed(lockFile(world.home))
+  await removed(world.home.lockFile)
 
   const updated = await world.home.command('update', 'team')
   const synced = await world.home.command('sync')
@@ -173,7 +173,7 @@ test('a folder whose lock is lost stays at what was locked, and lock locks that'
   await world.home.command('lock')
   const before = await lockedIn(world.home)
   await writeFile(join(folder, 'alpha/SKILL.md'), SECOND)
-  await removed(lockFile(world.home))
+  await removed(world.home.lockFile)
 
   const synced = await world.home.command('sync')
   const locking = await world.home.command('lock')
@@ -188,7 +188,7 @@ test('a source stays if the lock of a repository loses it, and the entry is to b
   const { locked } = await followed(world)
   const config = await Repository.create()
   const url = world.git.serve('config', config)
-  await config.commit({ 'skills.lock': await readFile(lockFile(world.home), 'utf8') })
+  await config.commit({ 'skills.lock': await readFile(world.home.lockFile, 'utf8') })
   await configure(world, [], ['lock:', '  every: 1h', '  from:', `    git: ${url}`])
   await world.home.command('sync')
   await config.commit({ 'skills.lock': '{\n  "version": 1,\n  "sources": {}\n}\n' })
@@ -208,7 +208,7 @@ test('a source that follows the lock which was just written loses it without a p
   await world.home.command('lock')
   const locked = await world.repository.git('rev-parse', 'main')
   await world.repository.commit({ 'alpha/SKILL.md': SECOND })
-  await removed(lockFile(world.home))
+  await removed(world.home.lockFile)
 
   const synced = await world.home.command('sync')
 
@@ -224,7 +224,7 @@ test('lock writes no file if it can lock nothing', async () => {
 
   expect(locking.status).toBe(1)
   expect(locking.stdout).not.toContain('what is in it is served')
-  await expect(readFile(lockFile(world.home))).rejects.toThrow('ENOENT')
+  await expect(readFile(world.home.lockFile)).rejects.toThrow('ENOENT')
 })
 
 /** A lock of the first commit that was followed, while the second is upstream. */
@@ -238,7 +238,7 @@ describe.each<[string, (text: string) => string]>([
   test('lets nothing move, and each command has the one step that mends it', async () => {
     await using world = await World.create()
     const { locked } = await followed(world)
-    const file = lockFile(world.home)
+    const file = world.home.lockFile
     await writeFile(file, damage(await readFile(file, 'utf8')))
 
     const ends = [['status', '--check'], ['verify'], ['lock'], ['update', 'team'], ['sync']].map(async (words) =>
@@ -277,7 +277,7 @@ async function told(home: Home): Promise<any> {
 }
 
 async function lockedIn(home: Home): Promise<string> {
-  return JSON.parse(await readFile(lockFile(home), 'utf8')).sources.team.commit.replace('sha1:', '')
+  return JSON.parse(await readFile(home.lockFile, 'utf8')).sources.team.commit.replace('sha1:', '')
 }
 
 async function edited(file: string, edit: (lock: any) => void): Promise<void> {
@@ -286,15 +286,11 @@ async function edited(file: string, edit: (lock: any) => void): Promise<void> {
   await writeFile(file, JSON.stringify(lock))
 }
 
-/** Of the skill `alpha`, by a program that reads the state folder and pulls nothing. */
+/** Reads the skill `alpha` by a program that reads the state folder and pulls nothing. */
 async function bodyIn(home: Home): Promise<string | undefined> {
   await using mcp = await stdio(['--offline'], 'legacy', home.env)
   const { result } = await mcp.call('resources/read', { uri: 'skill://team/alpha/SKILL.md' })
   return result?.contents[0].text
-}
-
-function lockFile(home: Home): string {
-  return join(home.configFile, '..', 'skills.lock')
 }
 
 function short(commit: string): string {

@@ -362,7 +362,7 @@ test('what was locked is served byte-identical after upstream rewrote and collec
   await locked(world)
   await using fresh = await Home.create()
   await fresh.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h'] })
-  await writeFile(lockFile(fresh), await lockOf(world.home))
+  await writeFile(fresh.lockFile, await lockOf(world.home))
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'rewritten') }, { orphan: true })
   await collectGarbage(world.repository)
   await expect(world.repository.git('cat-file', '-e', commit)).rejects.toThrow('ended with')
@@ -474,14 +474,14 @@ test('an entry that is taken out of the lock while a daemon runs --locked takes 
   expect([await bodyOf(peer), await bodyOf(mcp)]).toEqual([skill('alpha', 'first'), skill('alpha', 'first')])
   await using heard = await mcp.subscribe([], { list: true })
 
-  await writeFile(lockFile(world.home), JSON.stringify({ ...JSON.parse(text), sources: {} }))
+  await writeFile(world.home.lockFile, JSON.stringify({ ...JSON.parse(text), sources: {} }))
   const end = await world.home.command('sync')
   await heard.next(({ method }) => method === 'notifications/resources/list_changed')
 
   expect(end.status).toBe(1)
   expect(end.stdout).toContain('"team" is not in the lock')
   expect([await bodyOf(peer), await bodyOf(mcp)]).toEqual([undefined, undefined])
-  await writeFile(lockFile(world.home), text)
+  await writeFile(world.home.lockFile, text)
   expect(await world.home.command('sync')).toMatchObject({ status: 0 })
   expect(await bodyOf(peer)).toBe(skill('alpha', 'first'))
 })
@@ -594,12 +594,8 @@ async function ignoresLock({ home, git }: World, source: readonly string[] = ['e
 
 const HIDDEN_NOTED = ['every: 1h', 'hidden_unicode: note']
 
-function lockFile(home: Home): string {
-  return join(home.configFile, '..', 'skills.lock')
-}
-
 async function lockOf(home: Home): Promise<string> {
-  return readFile(lockFile(home), 'utf8')
+  return readFile(home.lockFile, 'utf8')
 }
 
 /** Makes the lock name its commit with the skills of another one, in a way that is whole in itself. */
@@ -610,7 +606,7 @@ async function relock(world: World, files: Readonly<Record<string, string>>): Pr
   const { commit, tree } = before.sources.team
   const after = JSON.parse(await lockOf(world.home))
   Object.assign(after.sources.team, { commit, tree })
-  await writeFile(lockFile(world.home), JSON.stringify(after))
+  await writeFile(world.home.lockFile, JSON.stringify(after))
 }
 
 /** Another value of the same form. */
@@ -622,7 +618,7 @@ function lastDigitOther(hex: string): string {
 async function freshHome(world: World, text: string, source: readonly string[] = []): Promise<Home> {
   const home = await Home.create()
   await home.configure({ team: [`url: ${world.git.origin}/team.git`, 'every: 1h', ...source] })
-  await writeFile(lockFile(home), text)
+  await writeFile(home.lockFile, text)
   return home
 }
 

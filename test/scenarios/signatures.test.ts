@@ -332,7 +332,7 @@ test('what a lock names is taken on a new machine after the grace of its key, an
   await scene.trustUntilJune16(key)
 
   const unlocked = await fresh.command('sync')
-  await copyFile(join(world.home.configFile, '..', 'skills.lock'), join(fresh.configFile, '..', 'skills.lock'))
+  await copyFile(world.home.lockFile, fresh.lockFile)
   const locked = await fresh.command('sync')
 
   expect(unlocked).toMatchObject({ status: 1, stdout: expect.stringContaining('comes for the first time') })

@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
 import { modernHttp } from '../support/clients/peer.ts'
@@ -28,7 +27,7 @@ test('a daemon with --locked says so, and never that a commit is upstream which 
   expect(after.text).toContain(`behind: upstream was at ${newest.slice(0, 12)}`)
   for (const { json, text } of [before, after]) {
     expect(json.daemon).toMatchObject({ locked: true, offline: false })
-    expect(json.lock).toMatchObject({ file: lockFile(world.home), isThere: true, followed: 1 })
+    expect(json.lock).toMatchObject({ file: world.home.lockFile, isThere: true, followed: 1 })
     expect(json.sources[0].lock).toEqual({ state: 'followed', by: '--locked', commit: locked })
     expect(text).toMatch(/^skillsyncd .*: daemon \d+, started .* with --locked;/)
     expect(text).toContain(`lock: followed (--locked), at ${locked.slice(0, 12)}`)
@@ -56,7 +55,7 @@ test('a machine that fetches the locked commit says where upstream is, as it saw
   const { locked, newest } = await moved(world)
   await using fresh = await Home.create()
   await fresh.configure({ team: [`url: ${world.git.origin}/team.git`, 'update: locked'] })
-  await writeFile(lockFile(fresh), await readFile(lockFile(world.home)))
+  await writeFile(fresh.lockFile, await readFile(world.home.lockFile))
 
   const synced = JSON.parse((await fresh.command('sync', '--json')).stdout).sources[0]
   const { json, text } = await told(fresh)
@@ -126,8 +125,4 @@ async function moved(world: World): Promise<{ readonly locked: string; readonly 
 async function told(home: Home): Promise<{ readonly json: any; readonly text: string }> {
   const json = JSON.parse((await home.command('status', '--json')).stdout)
   return { json, text: (await home.command('status')).stdout }
-}
-
-function lockFile(home: Home): string {
-  return join(home.configFile, '..', 'skills.lock')
 }

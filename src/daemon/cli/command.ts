@@ -7,6 +7,7 @@ import { codeOf } from '../../base/error-code.ts'
 import type { Log } from '../../base/log.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 import type { ConfigReader } from '../config/config-reader.ts'
+import type { Mode } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { searchConfig } from '../config/find-config.ts'
 import { formFault, listFault } from '../config/forms.ts'
@@ -139,9 +140,12 @@ export async function configFor<Whole extends ServedConfig>(
 ): Promise<Whole> {
   const named = await namedConfig(context)
   const config = startsDaemon || context.values['state'] !== undefined ? named : await withRunningState(named, context)
-  const { locked, offline, frozen } = context.values
-  const mode = { locked: locked === true || frozen === true, offline: offline === true || frozen === true }
-  return withPresentSources({ ...config, mode })
+  return withPresentSources({ ...config, mode: modeOf(context) })
+}
+
+/** The mode that the options of `MODE_OPTIONS` ask for. */
+export function modeOf({ values: { locked, offline, frozen } }: Pick<Context, 'values'>): Mode {
+  return { locked: locked === true || frozen === true, offline: offline === true || frozen === true }
 }
 
 async function namedConfig<Whole extends ServedConfig>(context: Context<Whole>): Promise<Whole> {

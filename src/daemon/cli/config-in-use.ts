@@ -10,7 +10,7 @@ import { runningDaemons } from '../control/running-daemons.ts'
 import { configDigest, editedText, RELOAD } from '../control/same-config.ts'
 import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
-import { configFor } from './command.ts'
+import { configFor, modeOf } from './command.ts'
 import type { Context } from './command.ts'
 
 /**
@@ -26,15 +26,14 @@ export async function configInUse<Whole extends ServedConfig>(context: Context<W
   const known = place?.file === undefined ? undefined : await fileOfDaemon(place, context.signal)
   if (place?.file === undefined || known === undefined || !(await isSameFile(place.file, known.file)))
     return given(read)
+  if (!(read instanceof ConfigError) && read.written?.text === known.text) return read
   const { environment, streams, redactor, quiet } = context
   const { parseConfig } = await context.configuration()
   const config = parseConfig(known.text, known.file, environment, place.state)
   if (Array.isArray(config)) return given(read)
   if (!(read instanceof ConfigError) && configDigest(read) === configDigest(config)) return read
   if (!quiet) streams.stderr.write(`skillsyncd: ${redactor.clean(printableLine(noteOf(read, known)))}\n`)
-  const { locked, offline, frozen } = context.values
-  const mode = { locked: locked === true || frozen === true, offline: offline === true || frozen === true }
-  return withPresentSources({ ...config, written: known, mode })
+  return withPresentSources({ ...config, written: known, mode: modeOf(context) })
 }
 
 function given<Whole extends ServedConfig>(read: Whole | ConfigError): Whole {

@@ -41,20 +41,19 @@ export function personName(): string {
 
 /**
  * Has Node keep compiled code for the next start in the cache of the user, which no other user can write: that code is run as
- * it is. Does nothing with NODE_DISABLE_COMPILE_CACHE, for a user without a home, and in a service, whose home is its state
- * folder.
+ * it is. Does nothing with NODE_DISABLE_COMPILE_CACHE, and for a user without a home.
  */
 export function keepCompiledCode(): void {
   const home = process.env['HOME'] ?? ''
   const cache = process.env['XDG_CACHE_HOME'] ?? ''
-  if (!isAbsolute(home) || process.env['STATE_DIRECTORY'] !== undefined) return
+  if (!isAbsolute(home)) return
   const folder = ownCacheIn(isAbsolute(cache) ? cache : join(home, '.cache'))
   if (folder !== undefined) enableCompileCache(folder)
 }
 
 /**
  * The folder for code in the cache of a user; `undefined` if it cannot be made, or another user could write to it. The cache
- * itself is not made: the home of a user who runs only this may be the state folder.
+ * itself is not made: the home of a service is its state folder.
  */
 export function ownCacheIn(cache: string): string | undefined {
   try {

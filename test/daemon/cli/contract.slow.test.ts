@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { stdio } from '../../support/clients/peer.ts'
@@ -266,7 +265,7 @@ test('show says what a skill of the contract says of itself', async () => {
 test('a lock has the contract where it is asked for, is as ever where it is not, and does not fit where that changed', async () => {
   await using home = await Home.create()
   await using team = await repositoryOf({ pdf: [] })
-  const file = join(home.configFile, '..', 'skills.lock')
+  const file = home.lockFile
   await home.configure({ team: [urlOf(team)] })
   await home.command('lock')
   const before = JSON.parse(await readFile(file, 'utf8'))

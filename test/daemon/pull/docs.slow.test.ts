@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Follower } from '../../../src/daemon/follower.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
@@ -103,7 +102,7 @@ test('the lock holds the docs; other ones are not served, and each command tells
   await world.repository.commit({ ...FILES, alpha: null })
   await world.synced()
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
-  const file = join(world.home.configFile, '..', 'skills.lock')
+  const file = world.home.lockFile
   const locked = JSON.parse(await readFile(file, 'utf8'))
   const { digest } = await storedDocs(world)
   expect(locked.sources.team).toMatchObject({ docs: `sha256:${digest}`, selection: { docs: 'docs' } })
@@ -133,7 +132,7 @@ test('a lock from before the docs does not fit a configuration that has them, an
   await using world = await World.create()
   await world.synced()
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
-  const text = await readFile(join(world.home.configFile, '..', 'skills.lock'), 'utf8')
+  const text = await readFile(world.home.lockFile, 'utf8')
   await world.home.configure({ team: [`url: ${world.git.origin}/team.git`, 'docs: docs'] })
 
   const end = await world.home.command('sync', '--locked')

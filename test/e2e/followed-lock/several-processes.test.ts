@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Repository } from '../../support/git/repository.ts'
 import { Home } from '../../support/process/program.ts'
@@ -16,7 +15,7 @@ describe.skipIf(programs === undefined)('a lock that a hub of several processes 
     await job.configure({ team: [`url: ${hub.git.serve('team', hub.repository)}`, 'update: locked'] })
     const locked = async (): Promise<string> => {
       expect(await job.command('update')).toMatchObject({ status: 0 })
-      return config.commit({ 'skills.lock': await readFile(join(job.configFile, '../skills.lock'), 'utf8') })
+      return config.commit({ 'skills.lock': await readFile(job.lockFile, 'utf8') })
     }
     await locked()
     const start = async (): ReturnType<Hub['start']> =>

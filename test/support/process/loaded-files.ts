@@ -5,7 +5,7 @@ import type { Ended, Home } from './program.ts'
 
 const RECORD = new URL('record-loads.mjs', import.meta.url).pathname
 
-/** What a run of the program loaded of itself: its files, and the names of the packages whose code is in them. */
+/** The files of the program that a run loaded, and the names of the packages whose code is in them. */
 export interface Loaded {
   readonly end: Ended
   readonly files: ReadonlySet<string>

@@ -52,6 +52,11 @@ export class Home implements AsyncDisposable {
     return home
   }
 
+  /** The lock, if nothing else is said. */
+  get lockFile(): string {
+    return join(this.configFile, '../skills.lock')
+  }
+
   /** Makes one for several tests: `afterAll` disposes of it. */
   static async createShared(): Promise<Home> {
     const folder = await temporaryFolder()

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { setDigestOf } from '../../../../src/sync/model/decisions/lock.ts'
 import { World, skill } from '../../../e2e/world.ts'
@@ -121,5 +120,5 @@ async function configure({ home, git }: World, packs: readonly string[], rest: r
 }
 
 async function lockOf({ home }: World): Promise<string> {
-  return readFile(join(dirname(home.configFile), 'skills.lock'), 'utf8')
+  return readFile(home.lockFile, 'utf8')
 }

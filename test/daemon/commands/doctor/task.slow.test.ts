@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { CheckResult } from '../../../../src/daemon/cli/check.ts'
 import { World, skill } from '../../../e2e/world.ts'
@@ -9,16 +8,12 @@ async function examined({ home }: World): Promise<readonly CheckResult[]> {
   return checksIn((await home.command('doctor', '--json')).stdout)
 }
 
-function lockOf({ home }: World): string {
-  return join(home.configFile, '..', 'skills.lock')
-}
-
 test('a lock with the marks of a merge is a failure, and is well after what the message says', async () => {
   await using world = await World.create()
   await world.synced()
   await world.home.command('lock')
-  const text = await readFile(lockOf(world), 'utf8')
-  await writeFile(lockOf(world), `<<<<<<< HEAD\n${text}=======\n{}\n>>>>>>> other\n`)
+  const text = await readFile(world.home.lockFile, 'utf8')
+  await writeFile(world.home.lockFile, `<<<<<<< HEAD\n${text}=======\n{}\n>>>>>>> other\n`)
 
   const doctor = await world.home.command('doctor')
   const sync = await world.home.command('sync')
@@ -28,7 +23,7 @@ test('a lock with the marks of a merge is a failure, and is well after what the 
     stdout: expect.stringMatching(/^fail {2}lock-unreadable: .*line 1.*choose one side/m),
   })
   expect(sync.status).toBe(1)
-  await writeFile(lockOf(world), text)
+  await writeFile(world.home.lockFile, text)
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   expect(await world.home.command('doctor')).toMatchObject({
     status: 0,

@@ -237,7 +237,7 @@ test('the lock is held against the configuration and what is served; who does no
   const followed = await verified(world)
   await world.home.configure({ team: [...team, 'root: skills'] })
   const edited = await verified(world)
-  await writeFile(join(dirname(world.home.configFile), 'skills.lock'), '<<<<<<< ours\n')
+  await writeFile(world.home.lockFile, '<<<<<<< ours\n')
   const unreadable = await verified(world)
 
   expect(agreed).toMatchObject({ status: 0, findings: [], notes: [] })
