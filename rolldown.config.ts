@@ -32,8 +32,20 @@ const LOADED_TOGETHER: Readonly<Record<string, readonly string[]>> = {
     'dist/features/rings/stored-rings.js',
     'dist/features/scan/scans-lines.js',
   ],
-  pull: ['dist/daemon/writer.js', 'dist/daemon/commands/change/sync.js'],
-  serve: ['dist/daemon/commands/run/mcp.js', 'dist/daemon/commands/run/start.js'],
+  pull: [
+    'dist/daemon/writer.js',
+    'dist/daemon/commands/change/sync.js',
+    'dist/features/agent-folders/link-requests.js',
+    'dist/features/channel/log-requests.js',
+    'dist/features/channel/recall/recall-requests.js',
+    'dist/features/hub-of-several/pull-for-member.js',
+    'dist/features/marketplace/publish-request.js',
+    'dist/features/mcp-sources/addition-requests.js',
+    'dist/features/mcp-sources/file-requests.js',
+    'dist/features/rings/ring-requests.js',
+    'dist/features/scan/scan-request.js',
+  ],
+  follow: ['dist/daemon/commands/run/mcp.js'],
   ...Object.fromEntries(WORKERS.map((worker) => [worker.replace(/^.*\/|\.js$/g, ''), [worker]])),
 }
 
@@ -56,7 +68,10 @@ function loaders(lookup: Lookup): (id: string) => string {
     for (const id of seen) found.set(id, [...(found.get(id) ?? []), name])
   }
   return (id) => {
-    const names = found.get(id) ?? []
+    const all = found.get(id) ?? []
+    // Each command loads the whole start, and each that reads a configuration what shows.
+    const always = ['start', 'show'].find((name) => all.includes(name))
+    const names = all.filter((name) => always === undefined || name === always || name.endsWith('-worker'))
     return names.length === 1 && names.some((name) => name.endsWith('-worker')) ? '' : names.join('-')
   }
 }

@@ -15,7 +15,6 @@ import { RingRepair } from '../features/rings/ring-repair.ts'
 import { gateStep } from '../features/scan/gate-step.ts'
 import { Scans } from '../features/scan/scans.ts'
 import { usageReaderOf } from '../features/usage/usage-recorder.ts'
-import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Fallback } from '../sync/pull/fallback/fallback-source.ts'
@@ -41,7 +40,7 @@ import type { ReloadState } from './reload-state.ts'
 import type { DaemonCore, DaemonContext } from './runtime/context.ts'
 import { sourceKinds } from './source-kinds.ts'
 import type { ItemsOf } from './status/items.ts'
-import { servingOf } from './status/page/mcp-serving.ts'
+import type { ServingParts } from './status/page/mcp-serving.ts'
 import { PageData } from './status/page/page-data.ts'
 import { StatusReader } from './status/status-reader.ts'
 import { lackingIn } from './status/unserved-sources.ts'
@@ -204,23 +203,19 @@ export function compose(loaded: LoadedParts) {
     folders.follow()
   })
   mcp.contents.onOutdated(async (id) => puller.refetch(id))
-  // Each server of a transport has its own memories of what it answers.
-  const serving = (): Serving =>
-    servingOf(
-      {
-        config,
-        reading: {
-          read: (kept, file, trace) => contents.read(kept, file, trace),
-          isRefused: (kept) => mcp.contents.isRefused(kept),
-        },
-        host: {
-          look: (source, mostMs) => scheduler.refresh(source, mostMs),
-          lacking: (catalog) => lackingIn(catalog, config, store),
-        },
-        finder: search,
-      },
-      views,
-    )
+  const serving: ServingParts = {
+    config,
+    reading: {
+      read: (kept, file, trace) => contents.read(kept, file, trace),
+      isRefused: (kept) => mcp.contents.isRefused(kept),
+    },
+    host: {
+      look: (source, mostMs) => scheduler.refresh(source, mostMs),
+      lacking: (catalog) => lackingIn(catalog, config, store),
+    },
+    finder: search,
+    views,
+  }
   const webhooks = webhooksOf(config, {
     ...core,
     nudge: (id) => scheduler.trigger(id),

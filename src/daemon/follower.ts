@@ -101,7 +101,7 @@ export class Follower implements AsyncDisposable {
     const lacking: ToolHost['lacking'] = (catalog) => lackingIn(catalog, this.#config, this.#store)
     const host = { look, lacking, ...(disk !== undefined && { disk }) }
     const read: ReadContent = (skill, file) => this.#read(skill, file)
-    return servingOf({ config: this.#config, reading: { read }, host, finder: this.#searching }, this.#views)
+    return servingOf({ config: this.#config, reading: { read }, host, finder: this.#searching, views: this.#views })
   }
 
   /** Until disposed, the daemon of this process reads the files: it fetches damaged files again. */

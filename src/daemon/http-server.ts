@@ -32,6 +32,7 @@ import type { Family } from './status/metrics/family.ts'
 import type { MetricsPlace } from './status/metrics/metrics-place.ts'
 import { Metrics } from './status/metrics/metrics.ts'
 import type { DaemonFigures } from './status/metrics/metrics.ts'
+import { servingOf } from './status/page/mcp-serving.ts'
 import type { Writer } from './writer.ts'
 
 /** The HTTP side of a daemon, while it listens. */
@@ -89,8 +90,8 @@ export async function whileServing(
   // In the shared store, or else in the state folder.
   await using sessionLog = sessions ?? new SessionJournal({ ...writer.daemon.parts, lifecycles })
   await using audit = auditLogOf(config, 'http', log, systemClock)
-  const servingOf = ({ parts }: Daemon): Serving =>
-    withUsage(withAudit({ ...parts.serving(), ...(metrics !== undefined && { meter: metrics.counts }) }, audit), usage)
+  const servingBy = ({ parts }: Daemon): Serving =>
+    withUsage(withAudit({ ...servingOf(parts.serving), ...(metrics && { meter: metrics.counts }) }, audit), usage)
   const optionsOf = (daemon: Daemon): HttpOptions => ({
     ...edgeOf(daemon),
     sessionLog,
@@ -101,7 +102,7 @@ export async function whileServing(
     ...(place === 'beside' && metrics !== undefined && { metrics: metrics.text }),
   })
   const opening = { ...optionsOf(writer.daemon), handed: sockets.http?.handed }
-  await using http = await serveHttp(servingOf(writer.daemon), opening).catch(async (error: unknown) => {
+  await using http = await serveHttp(servingBy(writer.daemon), opening).catch(async (error: unknown) => {
     throw await listenError(listen, error, 'serve.http.port')
   })
   tokens.listen(() => http.endWhatIsOver())
@@ -112,7 +113,7 @@ export async function whileServing(
     operationsUrl: operations?.url,
     serve(daemon) {
       webhooks.serve(daemon.parts.webhooks)
-      http.serve(servingOf(daemon), optionsOf(daemon))
+      http.serve(servingBy(daemon), optionsOf(daemon))
       tellStatus(daemon, { listen, http, operations })
     },
   })

@@ -3,7 +3,7 @@ import { isCorruption } from '../sync/store/objects/database.ts'
 import type { FoundHolder } from './control/daemon-lock.ts'
 import { HeldByOther, processText } from './control/write-lock.ts'
 import { Follower } from './follower.ts'
-import { prepareState, type WriterCandidate } from './writer.ts'
+import type { WriterCandidate } from './writer.ts'
 
 /**
  * Opens a follower. A damaged database, which only its writer can replace, is replaced first: by this process, or by the
@@ -15,6 +15,7 @@ export async function openFollower(candidate: WriterCandidate, clock: Clock, sig
   for (;;) {
     const follower = await Follower.open(config, log, clock).catch(errorThatNeedsWriter)
     if (follower instanceof Follower) return follower
+    const { prepareState } = await import('./writer.ts')
     const other = await prepareState(candidate, signal)
     if (clock.monotonicMs() >= endMs) throw other === undefined ? follower : notPrepared(config.state, follower, other)
     if (other !== undefined) await clock.wait(LOOK_MS, signal)

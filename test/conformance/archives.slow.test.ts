@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import { readResource } from '../../src/serve/mcp/resources/resources.ts'
 import { untar, unzip } from '../support/http/unpack.ts'
 import { problemsIn } from '../support/verdicts.ts'
@@ -218,7 +219,7 @@ test('an archive of which a file is damaged is not served, and the index goes on
     { kinds: [], config: ARCHIVES },
   )
   const { registry } = small.served.daemon
-  const serving = small.served.daemon.parts.serving()
+  const serving = servingOf(small.served.daemon.parts.serving)
   const damaged = registry.catalog.skills.get('skill://fx/one/SKILL.md')!.digest
   const read: typeof serving.read = async (skill, file) =>
     skill.digest === damaged ? undefined : serving.read(skill, file)
@@ -240,7 +241,7 @@ test('an archive of which a file is damaged is not served, and the index goes on
 test('of many who ask for one archive at once, all have it, and it is made once', async () => {
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { kinds: [], config: ARCHIVES })
   const { registry } = small.served.daemon
-  const serving = small.served.daemon.parts.serving()
+  const serving = servingOf(small.served.daemon.parts.serving)
   let reads = 0
   const read: typeof serving.read = async (skill, file) => {
     reads += 1

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import { serveStream } from '../../src/serve/mcp/transports/stdio/stdio.ts'
 import { META, hear, legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
 import type { Heard, Peer, Reply } from '../support/clients/peer.ts'
@@ -226,7 +227,7 @@ async function open(place: 'http' | 'stdio' | 'skillsyncd mcp', revision: string
 async function overStreams(revision: string): Promise<Client> {
   const era = revision >= '2026-07-28' ? 'modern' : 'legacy'
   const [input, output, stop] = [new PassThrough(), new PassThrough(), new AbortController()]
-  const ended = serveStream(served.daemon.parts.serving(), { input, output }, stop.signal)
+  const ended = serveStream(servingOf(served.daemon.parts.serving), { input, output }, stop.signal)
   const heard = hear(messagesOf(output), async () => {})
   let lastId = 0
   const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)

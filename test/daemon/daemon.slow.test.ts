@@ -9,6 +9,7 @@ import { parseConfig } from '../../src/daemon/configuration.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../src/daemon/runtime/log/redactor.ts'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import type { SourceStatus, Status } from '../../src/daemon/status/status.ts'
 import type { Changes } from '../../src/sync/catalog/changes.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
@@ -386,7 +387,7 @@ class World implements AsyncDisposable {
   /** What a client would be given; undefined where it is damaged. */
   async read(daemon: Daemon, uri: string): Promise<string | undefined> {
     const { skill, file } = daemon.registry.catalog.files.get(uri)!
-    const bytes = await daemon.parts.serving().read(skill, file)
+    const bytes = await servingOf(daemon.parts.serving).read(skill, file)
     return bytes instanceof Uint8Array ? Buffer.from(bytes).toString() : undefined
   }
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import { INITIALIZE, exchange, legacy } from '../conformance/exchange.ts'
 import { TEST_SURFACE } from '../support/clients/test-surface.ts'
 import { serveTextbook } from '../support/clients/textbook.ts'
@@ -26,7 +27,7 @@ beforeAll(async () => {
     'beta/SKILL.md': '---\nname: beta\ndescription: Has none\n---\n# beta\n',
   })
   served = await serve(repository, { surfaces: [TEST_SURFACE] })
-  const serving = served.daemon.parts.serving()
+  const serving = servingOf(served.daemon.parts.serving)
   textbook = await serveTextbook({ ...serving, surfaces: [...(serving.surfaces ?? []), TEST_SURFACE] })
   ours = await openSide(served.url)
   theirs = await openSide(textbook.url)

@@ -8,6 +8,7 @@ import type { Verb } from '../../src/daemon/pull/decide.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../src/daemon/runtime/log/redactor.ts'
 import { historyOf, type StoredGeneration } from '../../src/daemon/status/changes/history.ts'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import type { SourceStatus } from '../../src/daemon/status/status.ts'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
@@ -163,7 +164,7 @@ export class Desk implements AsyncDisposable {
   /** The common oracle: whatever is listed can be read, with the digest and the size of the listing. */
   async expectReadable(): Promise<void> {
     const { registry } = this.daemon
-    const serving = this.daemon.parts.serving()
+    const serving = servingOf(this.daemon.parts.serving)
     for (const { uri, skill, file } of registry.catalog.files.values()) {
       const bytes = await serving.read(skill, file)
       const content = bytes instanceof Uint8Array ? bytes : new Uint8Array()

@@ -9,6 +9,7 @@ import { readConfig } from '../../src/daemon/configuration.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../src/daemon/runtime/log/redactor.ts'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import type { SourceStatus } from '../../src/daemon/status/status.ts'
 import { serveHttp } from '../../src/serve/site/server.ts'
 import type { HttpServer } from '../../src/serve/site/server.ts'
@@ -161,7 +162,7 @@ async function httpOf(daemon: Daemon, config: WholeConfig): Promise<HttpServer> 
   const listen = { host: config.serve.http.host, port: 0 }
   const { tokens, oauth, page } = daemon.parts
   return serveHttp(
-    daemon.parts.serving(),
+    servingOf(daemon.parts.serving),
     httpOptionsOf(config, {
       listen,
       tokens,

@@ -13,6 +13,7 @@ import { loadSurfaces } from '../../src/daemon/features.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../src/daemon/runtime/log/redactor.ts'
 import { auditLogOf, withAudit } from '../../src/daemon/status/audit/audit-log.ts'
+import { servingOf } from '../../src/daemon/status/page/mcp-serving.ts'
 import type { Audit } from '../../src/serve/audit.ts'
 import type { AccessRules } from '../../src/serve/http/http-access.ts'
 import type { CountUse, Surface } from '../../src/serve/mcp/core/methods.ts'
@@ -135,8 +136,8 @@ export async function serve(repository: Repository, options: ServedOptions = {})
   })
   const audit = auditLogOf(config, 'http', log, systemClock)
   const serving = {
-    ...withAudit(daemon.parts.serving(), audit),
-    surfaces: [...(daemon.parts.serving().surfaces ?? []), ...(options.surfaces ?? [])],
+    ...withAudit(servingOf(daemon.parts.serving), audit),
+    surfaces: [...(servingOf(daemon.parts.serving).surfaces ?? []), ...(options.surfaces ?? [])],
     ...(options.audit !== undefined && { audit: options.audit }),
     ...(options.use !== undefined && { use: options.use }),
   }

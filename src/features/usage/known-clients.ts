@@ -1,4 +1,5 @@
-import { TELEMETRY_CLIENT } from './telemetry-limits.ts'
+/** The name of the client in the counts: that of Claude Code over MCP, with a mark. */
+export const TELEMETRY_CLIENT = 'claude-code (telemetry)'
 
 /**
  * True for a published name of an MCP client in `clientInfo`, which keeps a row of its own however many other names a day

@@ -18,13 +18,11 @@ import type { InstallableSkill } from '../../sync/catalog/install-names.ts'
 import type { MarketplaceConfig } from '../marketplace/marketplace-config.ts'
 import type { Plugin } from '../marketplace/plugins.ts'
 import { pluginsIn } from '../marketplace/plugins.ts'
+import { TELEMETRY_CLIENT } from './known-clients.ts'
 import { logsRequestIn, MOST_RECORDS } from './logs-request.ts'
 import type { LogsRequest, SkillActivation } from './logs-request.ts'
 
 const { gunzip } = process.getBuiltinModule('node:zlib')
-
-/** The name of the client in the counts: that of Claude Code over MCP, with a mark. */
-export const TELEMETRY_CLIENT = 'claude-code (telemetry)'
 
 /** The bounds on the requests of all callers. They outlive a change of the routes. */
 export class TelemetryLimits {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Follower } from '../../../src/daemon/follower.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
+import { servingOf } from '../../../src/daemon/status/page/mcp-serving.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
 import type { Docs } from '../../../src/sync/model/docs-folder.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -33,12 +34,15 @@ test('a push to the docs alone makes a new generation, brings one blob, and its 
     generation: generation + 1,
     digest: expect.not.stringMatching(digest),
   })
-  expect(await textsOf(hub.daemon.parts.serving(), docsOf(hub))).toEqual({
+  expect(await textsOf(servingOf(hub.daemon.parts.serving), docsOf(hub))).toEqual({
     'deep/page.md': 'page',
     'usage.md': 'second',
   })
   // Readers of the generation before still find what it names.
-  expect(await textsOf(hub.daemon.parts.serving(), before)).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
+  expect(await textsOf(servingOf(hub.daemon.parts.serving), before)).toEqual({
+    'deep/page.md': 'page',
+    'usage.md': 'first',
+  })
   // The commit with its trees, then one lot of blobs.
   expect(hub.git.requests.filter(isFetch).length - fetches).toBe(2)
 })
@@ -50,11 +54,14 @@ test('damaged docs do not leave, and are fetched again by themselves', async () 
   const docs = docsOf(hub)
   damageObject(hub.config.state, sha256Of(docs, 'usage.md'))
 
-  const damaged = await textsOf(hub.daemon.parts.serving(), docs)
+  const damaged = await textsOf(servingOf(hub.daemon.parts.serving), docs)
   await hub.sync()
 
   expect(damaged).toEqual({ 'deep/page.md': 'page', 'usage.md': undefined })
-  expect(await textsOf(hub.daemon.parts.serving(), docs)).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
+  expect(await textsOf(servingOf(hub.daemon.parts.serving), docs)).toEqual({
+    'deep/page.md': 'page',
+    'usage.md': 'first',
+  })
   expect(hub.logged()).toContain('content-damaged')
 })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { servingOf } from '../../../src/daemon/status/page/mcp-serving.ts'
 import { skill } from '../../e2e/world.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'
@@ -9,7 +10,7 @@ test('a file that the system does not open is not taken for damaged: it is told 
   await using hub = await serve(repository)
   const { skill: stored } = hub.daemon.registry.catalog.listed[0]!
   const [file] = stored.files
-  const { read } = hub.daemon.parts.serving()
+  const { read } = servingOf(hub.daemon.parts.serving)
 
   // ENAMETOOLONG, as little about the file as EMFILE, which would be one of the whole process.
   const refused = await read(stored, { ...file!, path: 'x'.repeat(300) })

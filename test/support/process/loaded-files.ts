@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { bundledPackages } from './npm-lock.ts'
 import type { Ended, Home } from './program.ts'
 
-const RECORD = new URL('record-loads.mjs', import.meta.url).pathname
+/** The module that records what a process loads. */
+export const RECORD = new URL('record-loads.mjs', import.meta.url).pathname
 
 /** The files of the program that a run loaded, and the names of the packages whose code is in them. */
 export interface Loaded {

@@ -82,7 +82,7 @@ export async function openPacked({
   const servingBy = (lines: string): Serving => {
     const config = configOf(catalog, lines, optionsOfOne)
     views.define(config.packs)
-    return servingOf({ config, reading: { read: readWorld }, host: { look: async () => 0 }, finder: searching }, views)
+    return servingOf({ config, reading: { read: readWorld }, host: { look: async () => 0 }, finder: searching, views })
   }
   const serving = servingBy(yaml)
   registry.publish(catalog)

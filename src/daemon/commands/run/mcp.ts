@@ -1,5 +1,6 @@
 import { ignoreAbort, isAbortError } from '../../../base/async/abort-error.ts'
 import { systemClock } from '../../../base/async/clock.ts'
+import { codeOf } from '../../../base/error-code.ts'
 import type { Log } from '../../../base/log.ts'
 import { usageRecorderOf, withUsage } from '../../../features/usage/usage-recorder.ts'
 import { servingFor } from '../../../serve/mcp/core/methods.ts'
@@ -11,6 +12,7 @@ import type { Command, Context } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import { ConfigMissingError } from '../../config/find-config.ts'
 import type { WholeConfig } from '../../configuration.ts'
+import { isListening, lockHolderOf } from '../../control/daemon-lock.ts'
 import { handoverRequest } from '../../control/process-requests.ts'
 import { handlersOf } from '../../control/request.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
@@ -20,7 +22,7 @@ import { openFollower } from '../../open-follower.ts'
 import { expectLock } from '../../pull/trust/lock-rules.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { auditLogOf, withAudit, withRequestLog } from '../../status/audit/audit-log.ts'
-import { Writer, type WriterCandidate } from '../../writer.ts'
+import type { WriterCandidate } from '../../writer.ts'
 
 /** The time that the first answer of an empty state folder waits for the first pull. */
 const FIRST_PULL_MS = 5_000
@@ -104,6 +106,12 @@ interface FollowingWriter {
   readonly follower: Follower
 }
 
+/** The fault of a process that loads the code of a writer after its package was replaced. */
+const REPLACED = {
+  code: 'ERR_MODULE_NOT_FOUND',
+  message: 'The package of this process was replaced: it serves what is stored, and pulls nothing',
+}
+
 /** Writes the state folder while no other process does. Continues as a follower when a daemon requests the lock. */
 async function keepWriting(candidate: FollowingWriter, signal: AbortSignal): Promise<void> {
   const { log, follower } = candidate
@@ -112,9 +120,10 @@ async function keepWriting(candidate: FollowingWriter, signal: AbortSignal): Pro
   while (!signal.aborted) {
     const isHandedOver = await write(candidate, signal).catch((error: unknown) => {
       if (signal.aborted && isAbortError(error)) return false
-      // A folder that cannot be written can still be read.
-      if (!(error instanceof SyncError)) throw error
-      log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
+      // What cannot be written can still be read.
+      if (codeOf(error) !== REPLACED.code && !(error instanceof SyncError)) throw error
+      const { code, message } = error instanceof SyncError ? error : REPLACED
+      log.failure('warn', 'cannot-write', { source: '', code, message })
       return false
     })
     asked = nobody.signal.aborted ? asked + 1 : 0
@@ -132,12 +141,14 @@ async function keepWriting(candidate: FollowingWriter, signal: AbortSignal): Pro
 async function write({ context, config, log, follower }: FollowingWriter, signal: AbortSignal): Promise<boolean> {
   const handedOver = Promise.withResolvers<true>()
   const handlers = handlersOf({ config, handOver: () => handedOver.resolve(true) }, handoverRequest)
+  // Few processes become the writer, whose code takes long to load.
+  const holder = await lockHolderOf(config.state)
+  if (holder !== undefined && (await isListening(holder))) return false
+  const { Writer } = await import('../../writer.ts')
   const writer = await Writer.open({ ...candidateOf({ context, config, log }), handlers }, signal)
   if ('heldBy' in writer) return false
   await using _writer = writer
-  let { read } = writer.daemon.parts.serving()
-  writer.serveWith((daemon) => ({ read } = daemon.parts.serving()))
-  using _reading = follower.readWith(async (...asked) => read(...asked))
+  using _reading = follower.readWith(async (...asked) => writer.daemon.parts.contents.read(...asked))
   using _looking = follower.lookWith((source) => writer.daemon.parts.scheduler.refresh(source))
   // It rejects only with an error that is meant to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())

@@ -32,15 +32,17 @@ export interface ServingParts {
   readonly reading: Pick<Serving, 'read' | 'isRefused'>
   readonly host: ToolHost
   readonly finder?: Finder | undefined
+  readonly views: Views
 }
 
-/** The serving from which clients are answered, for everything and for each view. */
-export function servingOf(parts: ServingParts, views: Views): Serving {
+/** The serving from which the clients of one server are answered, for everything and for each view. It has memories of its own. */
+export function servingOf(parts: ServingParts): Serving {
+  const { views } = parts
   const whole = registryServing(parts, views.registryOf(WHOLE))
   const of = (view: ViewName): Serving =>
     partsOfView(view).packs === WHOLE
       ? { ...registryServing(parts, views.registryOf(view)), view }
-      : packServing(parts, views, view)
+      : packServing(parts, view)
   return { ...whole, packs: { views, of } }
 }
 
@@ -48,8 +50,8 @@ export function servingOf(parts: ServingParts, views: Views): Serving {
  * The operator's instructions about the whole, and sources from which the packs can hold nothing, would reveal things
  * that the pack's clients must not see. They are left out.
  */
-function packServing(parts: ServingParts, views: Views, view: ViewName): Serving {
-  const { config, host } = parts
+function packServing(parts: ServingParts, view: ViewName): Serving {
+  const { config, host, views } = parts
   const packs = views.packsOf(view)
   const said = packs.flatMap(({ description }) => description ?? [])
   const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))

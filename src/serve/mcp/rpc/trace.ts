@@ -1,4 +1,3 @@
-import { TRACEPARENT_META_KEY, TRACESTATE_META_KEY } from '@modelcontextprotocol/server'
 import { isObject } from '../../../base/json-object.ts'
 import { traceContextOf, traceInHeaders } from '../../../base/trace-context.ts'
 import type { TraceContext, TraceHeaders } from '../../../base/trace-context.ts'
@@ -11,7 +10,7 @@ import type { Caller } from './caller.ts'
  */
 export function traceIn(params: unknown, headers: TraceHeaders = {}): TraceContext | undefined {
   const meta = isObject(params) ? params['_meta'] : undefined
-  const inMeta = isObject(meta) ? traceContextOf(meta[TRACEPARENT_META_KEY], meta[TRACESTATE_META_KEY]) : undefined
+  const inMeta = isObject(meta) ? traceContextOf(meta['traceparent'], meta['tracestate']) : undefined
   return inMeta ?? traceInHeaders(headers)
 }
 

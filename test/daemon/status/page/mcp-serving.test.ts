@@ -96,5 +96,5 @@ function formsOf(team: readonly string[], more: readonly string[], rest: readonl
   const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
   if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
   const host = { look: async () => expect.unreachable('No tool is called') }
-  return servingOf({ config, reading: { read: readWorld }, host }, new Views(new Registry(), () => 0)).forms
+  return servingOf({ config, reading: { read: readWorld }, host, views: new Views(new Registry(), () => 0) }).forms
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../../src/base/json-value.ts'
+import { servingOf } from '../../../../src/daemon/status/page/mcp-serving.ts'
 import { FileRenderer } from '../../../../src/serve/page/file-renderer.ts'
 import type { PageUses } from '../../../../src/serve/page/page-data.ts'
 import type { PageView } from '../../../../src/serve/page/page-view.ts'
@@ -28,7 +29,7 @@ describe('the page of a skill of a repository at a git host', () => {
 
   async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, isAdmitted = false): Promise<string> {
     const { registry, page } = served.daemon.parts
-    const serving = served.daemon.parts.serving()
+    const serving = servingOf(served.daemon.parts.serving)
     const { catalog } = registry
     const view: PageView = {
       catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
