@@ -20,3 +20,24 @@ export class SerialQueue {
     await this.#last
   }
 }
+
+/** Work in a queue that all calls before its turn share: a later call may be about what it no longer sees. */
+export class SharedWork<Result> {
+  readonly #queue: SerialQueue
+  readonly #work: () => Promise<Result>
+  /** The work whose turn has not come. */
+  #coming: Promise<Result> | undefined
+
+  constructor(work: () => Promise<Result>, queue = new SerialQueue()) {
+    this.#work = work
+    this.#queue = queue
+  }
+
+  async run(): Promise<Result> {
+    this.#coming ??= this.#queue.next(async () => {
+      this.#coming = undefined
+      return this.#work()
+    })
+    return this.#coming
+  }
+}

@@ -34,8 +34,8 @@ export class BudgetHold {
    * Judges the candidate beside what is served when it is published: another source may have taken the room since. A
    * candidate that was not judged before, such as one that a person approved, is not judged here.
    */
-  judgeAgain(next: Snapshot, current: readonly ServedSource[]): SyncError | undefined {
-    return this.#isJudged ? overrunOf(next, current, this.#parts) : undefined
+  judgeAgain(next: Snapshot, current: () => readonly ServedSource[]): SyncError | undefined {
+    return this.#isJudged ? overrunOf(next, current(), this.#parts) : undefined
   }
 }
 

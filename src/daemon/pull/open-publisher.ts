@@ -11,7 +11,8 @@ export async function openPublisher(
   admission: Admission,
   lostBefore: readonly LostSource[],
 ): ReturnType<typeof Publisher.open> {
-  const open = async (): ReturnType<typeof Publisher.open> => Publisher.open(store, ids, admission, lostBefore)
+  const open = async (): ReturnType<typeof Publisher.open> =>
+    Publisher.open(store, ids, admission, { lostBefore, clock })
   try {
     return await open()
   } catch (error) {

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue'
 import { disposeOnAbort } from '../../base/async/abortable.ts'
 import { outdatedIn, withEnded } from '../../sync/model/decisions/approvals.ts'
 import { isAbout, withoutApproval, withoutCandidate } from '../../sync/model/decisions/decisions.ts'
@@ -61,6 +62,8 @@ export interface PullRun {
   readonly signal: AbortSignal
   /** Creates the context of the pull, with the use of the store that it makes, and the limits that it is judged by. */
   readonly contextOf: (use: StoreUse, budget: BudgetHold) => PullContext
+  /** Gives the slot of the run to the next one. */
+  readonly release: () => void
 }
 
 /** A pull that has an outcome, with the mark of damage that it was planned with. */
@@ -76,6 +79,8 @@ export class PullAndServe {
   readonly #parts: PullAndServeParts
   /** The waiting outcome of the last pull of a source, if it needed the fetched content. */
   readonly #waiting = new Map<SourceId, Waiting>()
+  /** Many sources may be published at once, and each opens files for its record. */
+  readonly #reports = new PQueue({ concurrency: REPORTS_AT_ONCE })
 
   constructor(parts: PullAndServeParts) {
     this.#parts = parts
@@ -94,7 +99,7 @@ export class PullAndServe {
     const orders = await this.#plan(source)
     const ended =
       'kind' in orders ? await this.#publish(orders, this.#endOf(run)) : await this.#takeAndPublish(orders, run)
-    const outcome = await this.#report(source, ended, startMs)
+    const outcome = await this.#reports.add(async () => this.#report(source, ended, startMs))
     await this.#react(source, outcome, run.signal)
     return outcome
   }
@@ -175,6 +180,8 @@ export class PullAndServe {
     run.signal.throwIfAborted()
     // A publication that has begun is finished.
     untilPulled[Symbol.dispose]()
+    // Those that end while another generation is published share the next one.
+    if (pulled.kind === 'updated') run.release()
     const outcome = await this.#publish(pulled, { ...ended, budget })
     // What it replaces may become garbage, also if it was stored before.
     if (outcome.kind === 'updated') use.stored()
@@ -223,7 +230,7 @@ export class PullAndServe {
     const refusal = await refusalOf(config, snapshot, store.decisions.knownOf(id))
     if (refusal !== undefined) throw refusal
     const cause: GenerationCause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
-    const admit = async (others: readonly ServedSource[]): Promise<void> => {
+    const admit = async (others: () => readonly ServedSource[]): Promise<void> => {
       const overrun = budget?.judgeAgain(snapshot, others)
       if (overrun !== undefined) throw overrun
       await this.#revokeOutdated(snapshot)
@@ -277,6 +284,8 @@ export class PullAndServe {
     await collectIfDue(signal)
   }
 }
+
+const REPORTS_AT_ONCE = 16
 
 /**
  * Codes of holds that are known only after the candidate was fetched. `budget-exceeded` is not among them: other sources

@@ -30,6 +30,7 @@ import { newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 import { hostOf } from './schedule/host-backoff.ts'
 import { KeyedQueue } from './schedule/keyed-queue.ts'
+import type { Slot } from './schedule/keyed-queue.ts'
 import { throttleUpstream } from './schedule/throttled-upstream.ts'
 
 /** The dependencies of pulls, in addition to those of the daemon. */
@@ -99,8 +100,8 @@ export class Puller implements AsyncDisposable {
     this.#requested.get(source.id)?.[Symbol.dispose]()
     this.#requested.set(source.id, this.#shared.request(source, repositoryOf(configured)))
     try {
-      return await this.#queue.request(source.id, hostOf(source), (signal, fetching) => {
-        return this.#run(configured, { trigger, signal, fetching })
+      return await this.#queue.request(source.id, hostOf(source), (signal, slot) => {
+        return this.#run(configured, { trigger, signal, slot })
       })
     } catch (thrown) {
       const error = unwrapSuppressed(thrown)
@@ -171,21 +172,21 @@ export class Puller implements AsyncDisposable {
   }
 
   /** Runs one pull in its queue. */
-  async #run(configured: ConfiguredSource, { trigger, signal, fetching }: Turn): Promise<Outcome> {
+  async #run(configured: ConfiguredSource, { trigger, signal, slot }: Turn): Promise<Outcome> {
     const { id } = configured.source
     using _run = this.#beginRun()
     using _underWay = this.#parts.activity.begin(id)
     using requested = this.#requested.get(id)
     this.#requested.delete(id)
     const contextOf: PullRun['contextOf'] = (use, budget) =>
-      this.#contextOf(configured, { fetching, use, budget }, requested?.reach)
-    return await this.#pulls.run({ configured, trigger, signal, contextOf })
+      this.#contextOf(configured, { slot, use, budget }, requested?.reach)
+    return await this.#pulls.run({ configured, trigger, signal, contextOf, release: slot.release })
   }
 
   /** The context of one pull. */
   #contextOf(
     configured: ConfiguredSource,
-    { fetching, use, budget }: Pick<Turn, 'fetching'> & { readonly use: StoreUse; readonly budget: BudgetHold },
+    { slot, use, budget }: Pick<Turn, 'slot'> & { readonly use: StoreUse; readonly budget: BudgetHold },
     shared: SharedRequest['reach'] = {},
   ): PullContext {
     const { source, fallback } = configured
@@ -196,7 +197,7 @@ export class Puller implements AsyncDisposable {
       source: source.id,
       host: hostOf(source),
       hosts: this.#parts.hosts,
-      fetching,
+      fetching: slot.fetch,
       onBytes: (bytes: number) => this.#parts.fetched.add(source.id, bytes),
       onFiles: (files: number) => this.#parts.activity.fetched(source.id, { files, bytes: 0 }),
     }
@@ -290,11 +291,11 @@ async function keptByLock(store: Store, { lock: file }: Config): Promise<Readonl
   return kept
 }
 
-/** One run in its queue: its trigger, and the call that takes a slot for fetching. */
+/** One run in its queue: its trigger, and its slot. */
 interface Turn {
   readonly trigger: Trigger
   readonly signal: AbortSignal
-  readonly fetching: () => Promise<void>
+  readonly slot: Slot
 }
 
 /** Twice as many slots for slow work: slow or hanging hosts delay no other host, and memory stays bounded. */

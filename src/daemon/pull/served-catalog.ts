@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { SharedWork } from '../../base/async/serial-queue.ts'
 import type { Views } from '../../serve/views.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
@@ -23,10 +24,16 @@ export interface ServedCatalogParts extends Pick<DaemonContext, 'store' | 'clock
 export class ServedCatalog {
   readonly #parts: ServedCatalogParts
   readonly #publisher: Publisher
+  readonly #servers: readonly McpSource[]
+  readonly #serving = new SharedWork(async () => {
+    await this.#parts.views.prepare(await this.#publisher.readied())
+    this.serve()
+  })
 
   constructor(parts: ServedCatalogParts) {
     this.#parts = parts
     this.#publisher = parts.publisher
+    this.#servers = parts.config.sources.flatMap(({ source }) => (source.kind === 'mcp' ? source : []))
   }
 
   currentOf(source: SourceId): ServedSource | undefined {
@@ -51,8 +58,7 @@ export class ServedCatalog {
     )
     await this.#publisher.publish(changed, cause, this.#parts.clock.now(), { signal: NEVER, ...terms })
     // Adds findings that the snapshot lacks: those made while it was built, and those since it was last served.
-    for (const { source } of this.#parts.config.sources)
-      if (source.kind === 'mcp' && changed.has(source.id)) await this.#isAmended(source, cause.trigger)
+    for (const source of this.#servers) if (changed.has(source.id)) await this.#isAmended(source, cause.trigger)
     // Building a catalog of thousands of skills takes long, and so does notifying of the changes: pending requests are
     // answered first. The first turn ends in the same round of the event loop, which reads no new input.
     await turn()
@@ -91,10 +97,10 @@ export class ServedCatalog {
 
   /**
    * Like `serve`, but first builds the catalogs and their changes in slices, so that other clients are served meanwhile.
+   * Sources that were published together share it.
    */
   async serveInSlices(): Promise<void> {
-    await this.#parts.views.prepare(await this.#publisher.readied())
-    this.serve()
+    await this.#serving.run()
   }
 
   /** Serves the newest generation, without the skills that are disabled now. */

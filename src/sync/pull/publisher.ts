@@ -1,3 +1,6 @@
+import { CANCELED, ignoreAbort } from '../../base/async/abort-error.ts'
+import { systemClock } from '../../base/async/clock.ts'
+import type { Clock } from '../../base/async/clock.ts'
 import { runNow, runInSlices, type Steps } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { EMPTY_CATALOG } from '../catalog/catalog.ts'
@@ -31,10 +34,10 @@ export interface PublicationTerms {
   /** If it is aborted when the turn of the publication comes, nothing is published. */
   readonly signal: AbortSignal
   /**
-   * Called in the turn of the publication with what is served by then, and what the same generation adds before it. If it
-   * rejects, nothing is published, and the publication rejects with that error.
+   * Called in the turn of the publication; `served`: what is served by then, and what the same generation adds before it.
+   * If it rejects, nothing is published, and the publication rejects with that error.
    */
-  readonly admit?: (served: readonly ServedSource[]) => Promise<void>
+  readonly admit?: (served: () => readonly ServedSource[]) => Promise<void>
 }
 
 /** One call of `publish`. */
@@ -60,6 +63,12 @@ export class Publisher {
   #before: Catalogs = new Map()
   #built: (Decided & { readonly catalogs: Catalogs }) | undefined
   readonly #queue = new SerialQueue()
+  readonly #clock: Clock
+  /** The time from which the next generation of plain updates is made, on the monotonic clock. */
+  #restedMs = 0
+  #endRest: () => void = () => {}
+  /** The number of amendments whose turn has not come. */
+  #amending = 0
   /** The publications whose turn has not come, in their order. */
   #waiting: readonly Publication[] = []
 
@@ -67,8 +76,9 @@ export class Publisher {
     store: Store,
     order: readonly SourceId[],
     admission: Admission,
-    { loaded, lost, rings }: LoadedState,
+    { loaded, lost, rings, clock }: LoadedState,
   ) {
+    this.#clock = clock
     this.#store = store
     this.#order = order
     this.#admission = admission
@@ -82,13 +92,16 @@ export class Publisher {
   /**
    * Starts from the stored generation. Content of sources that are no longer configured is left out. Content that is
    * not admitted is left out too: `refused` names those sources, for a generation without them. `lostBefore`: known
-   * losses that a later generation no longer records.
+   * losses that a later generation no longer records. `clock`: for the rest between publications.
    */
   static async open(
     store: Store,
     order: readonly SourceId[],
     admission: Admission,
-    lostBefore: readonly LostSource[] = [],
+    {
+      lostBefore = [],
+      clock = systemClock,
+    }: { readonly lostBefore?: readonly LostSource[]; readonly clock?: Clock } = {},
   ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
     const loaded = await loadGeneration(store, order, admission)
     const found = loaded?.lost ?? (await everServed(store, order))
@@ -96,7 +109,7 @@ export class Publisher {
     const isLost = ({ source }: LostSource): boolean => order.includes(source) && !known.has(source)
     const lost = [...found, ...lostBefore.filter(isLost)]
     const rings = await ringsOf(loaded, store, admission.rings)
-    const publisher = new Publisher(store, order, admission, { loaded, lost, rings })
+    const publisher = new Publisher(store, order, admission, { loaded, lost, rings, clock })
     await publisher.#build()
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
@@ -209,18 +222,37 @@ export class Publisher {
 
   /**
    * Puts the changes into a new generation, on the disk first. Calls that wait while another one runs share a generation
-   * if they differ in nothing but their sources: many sources that arrive at once cost few generations. Work that has
-   * begun is finished, also if its signal is aborted.
+   * if they differ in nothing but their sources. Between plain updates is a rest as long as the publication before, 1 s
+   * at most, so that many sources cost few generations. Work that has begun is finished, also if its signal is aborted.
    */
   async publish(changed: Changed, cause: GenerationCause, now: Date, terms: PublicationTerms): Promise<Catalog> {
     const { promise, resolve, reject } = Promise.withResolvers<Catalog>()
     this.#waiting = [...this.#waiting, { ...terms, changed, cause, now, resolve, reject }]
+    if (!isPlainUpdate(cause)) this.#endRest()
     // It never rejects. A call that is published with an earlier one leaves its turn to the next.
     void this.#queue.next(async () => this.#publishWaiting())
     return promise
   }
 
   async #publishWaiting(): Promise<void> {
+    if (this.#waiting.length === 0) return
+    const isUrgent = this.#amending > 0 || !this.#waiting.every(({ cause }) => isPlainUpdate(cause))
+    if (!isUrgent) await this.#rest()
+    const startMs = this.#clock.monotonicMs()
+    await this.#publishNext()
+    const endMs = this.#clock.monotonicMs()
+    this.#restedMs = endMs + Math.min(LONGEST_REST_MS, endMs - startMs)
+  }
+
+  async #rest(): Promise<void> {
+    const restMs = this.#restedMs - this.#clock.monotonicMs()
+    if (restMs <= 0) return
+    const rest = new AbortController()
+    this.#endRest = () => rest.abort(CANCELED)
+    await this.#clock.wait(restMs, rest.signal).catch(ignoreAbort)
+  }
+
+  async #publishNext(): Promise<void> {
     const { together: next, rest } = nextOf(this.#waiting)
     this.#waiting = rest
     const together = await this.#admitted(next)
@@ -240,11 +272,11 @@ export class Publisher {
   /** Rejects those that may not be published beside what is served and those before them, and returns the others. */
   async #admitted(together: readonly Publication[]): Promise<readonly Publication[]> {
     const admitted: Publication[] = []
-    let next = this.#current
+    const next = new Map(this.#current)
     for (const publication of together) {
       try {
-        await publication.admit?.(this.#inOrder(next))
-        next = withChanges(next, publication.changed)
+        await publication.admit?.(() => this.#inOrder(next))
+        change(next, publication.changed)
         admitted.push(publication)
       } catch (error) {
         publication.reject(error)
@@ -287,7 +319,10 @@ export class Publisher {
     cause: GenerationCause,
     now: Date,
   ): Promise<boolean> {
+    this.#amending += 1
+    this.#endRest()
     return this.#inTurn(NEVER, async () => {
+      this.#amending -= 1
       const before = this.#current.get(source)?.snapshot
       const snapshot = before && (await change(before))
       if (snapshot === undefined || snapshot === before) return false
@@ -394,6 +429,7 @@ interface LoadedState {
   readonly loaded: LoadedGeneration | undefined
   readonly lost: readonly LostSource[]
   readonly rings: RingContents
+  readonly clock: Clock
 }
 
 function withChanges(
@@ -401,11 +437,15 @@ function withChanges(
   changed: Changed,
 ): ReadonlyMap<SourceId, ServedSource> {
   const next = new Map(current)
-  for (const [source, changedTo] of changed) {
-    if (changedTo === undefined) next.delete(source)
-    else next.set(source, changedTo)
-  }
+  change(next, changed)
   return next
+}
+
+function change(current: Map<SourceId, ServedSource>, changed: Changed): void {
+  for (const [source, changedTo] of changed) {
+    if (changedTo === undefined) current.delete(source)
+    else current.set(source, changedTo)
+  }
 }
 
 async function ringsOf(
@@ -451,5 +491,7 @@ function causeOf({ cause }: Publication, count: number): GenerationCause {
   const { action, trigger } = cause
   return count === 1 ? cause : { action, trigger }
 }
+
+const LONGEST_REST_MS = 1_000
 
 const NEVER = new AbortController().signal

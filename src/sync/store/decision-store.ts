@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { runInSlices } from '../../base/async/cooperative.ts'
-import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { SerialQueue, SharedWork } from '../../base/async/serial-queue.ts'
 import type { Approvals } from '../model/decisions/approvals.ts'
 import { withDecided, type Decided } from '../model/decisions/decided.ts'
 import { decisionOf, isOfSource, UNDECIDED } from '../model/decisions/decisions.ts'
@@ -39,9 +39,8 @@ export class DecisionStore {
   #damage: SyncError | undefined
   #wasRead = false
   #shared: SharedValue<StoredDecisions> | undefined
-  /** The call of `mend` that waits for its turn. */
-  #mending: Promise<boolean> | undefined
   readonly #queue = new SerialQueue()
+  readonly #mending = new SharedWork(async () => this.#mend(), this.#queue)
 
   constructor(state: StateFolder) {
     this.#files = new DecisionFiles(state)
@@ -205,16 +204,16 @@ export class DecisionStore {
    * that wait for their turn are one: each poll makes one.
    */
   async mend(): Promise<boolean> {
-    this.#mending ??= this.#queue.next(async () => {
-      this.#mending = undefined
-      if (this.#shared !== undefined) return this.#shared.mend()
-      // The decisions are unknown here, because they could not be read. The operator must act first.
-      if (this.#failure !== undefined || this.#loss !== undefined) return false
-      const isMended = await this.#files.mend(this.#value)
-      this.#damage = undefined
-      return isMended
-    })
-    return this.#mending
+    return this.#mending.run()
+  }
+
+  async #mend(): Promise<boolean> {
+    if (this.#shared !== undefined) return this.#shared.mend()
+    // The decisions are unknown here, because they could not be read. The operator must act first.
+    if (this.#failure !== undefined || this.#loss !== undefined) return false
+    const isMended = await this.#files.mend(this.#value)
+    this.#damage = undefined
+    return isMended
   }
 
   /** The decisions of the last 90 days, oldest first, as this process last read or wrote them. */

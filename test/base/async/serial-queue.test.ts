@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SerialQueue } from '../../../src/base/async/serial-queue.ts'
+import { SerialQueue, SharedWork } from '../../../src/base/async/serial-queue.ts'
 
 test('one piece of work runs at a time, in the order of the calls, and a failure is of its own caller alone', async () => {
   const queue = new SerialQueue()
@@ -54,4 +54,23 @@ test('idle waits for all that was queued before it', async () => {
   await Promise.all([work, idle])
 
   expect(ended).toEqual(['work', 'idle'])
+})
+
+test('calls share the work whose turn has not come, its failure too, and later calls have the next', async () => {
+  const ends = [Promise.withResolvers<string>(), Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+  let begun = 0
+  const shared = new SharedWork(async () => ends[begun++]!.promise)
+
+  const first = shared.run()
+  await Promise.resolve()
+  await Promise.resolve()
+  const others = Array.from({ length: 50 }, async () => shared.run())
+  ends[0]!.resolve('first')
+  expect(await first).toBe('first')
+  ends[1]!.reject(new RangeError('no'))
+  expect((await Promise.allSettled(others)).every(({ status }) => status === 'rejected')).toBe(true)
+  expect(begun).toBe(2)
+
+  ends[2]!.resolve('last')
+  expect(await shared.run()).toBe('last')
 })

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Clock } from '../../../src/base/async/clock.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import type { Catalog, Catalogs } from '../../../src/sync/catalog/catalog.ts'
 import type { GenerationCause, GenerationEntry } from '../../../src/sync/model/generation.ts'
-import type { ServedSource } from '../../../src/sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { currentCatalog, currentState } from '../../../src/sync/pull/generation-catalog.ts'
@@ -14,11 +15,13 @@ import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/content/slow-values.ts'
 import { damageObject, loseObject } from '../../support/damage.ts'
 import { setDisabled } from '../../support/decided.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from '../store/samples.ts'
 
 const TEAM = sourceId('team')
 const HOUSE = sourceId('house')
+const LATE = sourceId('late')
 const BOTH = [TEAM, HOUSE]
 const NOW = new Date('2026-01-02T03:04:05.678Z')
 /** By when nothing of `NOW` is young. */
@@ -190,6 +193,69 @@ test.for([
   expect(urisOf(publisher.catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-3/SKILL.md'])
 })
 
+/** A publisher each of whose publications takes so long by its clock. */
+async function slowPublisher(store: Store, tookMs: number) {
+  const clock = new FakeClock()
+  let spentMs = 0
+  store.generations.commitWith(async () => {
+    spentMs += tookMs
+  })
+  const slow: Clock = {
+    now: () => clock.now(),
+    monotonicMs: () => clock.monotonicMs() + spentMs,
+    wait: async (ms, signal) => clock.wait(ms, signal),
+  }
+  const { publisher } = await Publisher.open(store, [TEAM, HOUSE, LATE], all, { clock: slow })
+  return { publisher, clock }
+}
+
+test.for([
+  [200, 200],
+  [5_000, 1_000],
+] as const)(
+  'after a publication of %i ms the updates of the next %i ms share a generation',
+  async ([tookMs, restMs]) => {
+    await using opened = await openStore()
+    const { publisher, clock } = await slowPublisher(opened.store, tookMs)
+    await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, { signal: STEADY })
+
+    const house = publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, { signal: STEADY })
+    await clock.advance(restMs - 1)
+    const late = publisher.publish(...(await pulled(opened.store, 'late', numbered(3))), NOW, { signal: STEADY })
+    expect(await opened.store.generations.numbers()).toEqual([1])
+    await clock.advance(1)
+
+    expect((await Promise.all([house, late])).map(({ generation }) => generation)).toEqual([2, 2])
+    await clock.advance(1_000)
+    const again = await publisher.publish(...(await pulled(opened.store, 'late', numbered(4))), NOW, { signal: STEADY })
+    expect(again.generation).toBe(3)
+    expect(clock.waiting).toBe(0)
+  },
+)
+
+test('what is withdrawn or found waits for no rest', async () => {
+  await using opened = await openStore()
+  const { publisher, clock } = await slowPublisher(opened.store, 1_000)
+  const [team, house, late] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'house', numbered(2)),
+    await pulled(opened.store, 'late', numbered(3)),
+  ]
+  await publisher.publish(...team, NOW, { signal: STEADY })
+
+  const resting = publisher.publish(...house, NOW, { signal: STEADY })
+  const withdrawal: GenerationCause = { action: 'withdraw', trigger: 'schedule', source: TEAM }
+  await publisher.publish(new Map([[TEAM, undefined]]), withdrawal, NOW, { signal: STEADY })
+  expect((await resting).generation).toBe(2)
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+
+  const next = publisher.publish(...late, NOW, { signal: STEADY })
+  const found = async (snapshot: Snapshot): Promise<Snapshot> => ({ ...snapshot, skills: [] })
+  expect(await publisher.amend(HOUSE, found, causeOf(HOUSE), NOW)).toBe(true)
+  expect((await next).generation).toBe(4)
+  expect(clock.waiting).toBe(0)
+})
+
 test('of two that publish the same source at once, the later one is served', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
@@ -231,9 +297,9 @@ test('each of those that share a generation is admitted beside those before it, 
   const team = await pulled(opened.store, 'team', numbered(1))
   const house = await pulled(opened.store, 'house', numbered(2))
   const seen: string[][] = []
-  const beside = async (served: readonly ServedSource[]): Promise<void> => {
-    seen.push(served.map(({ held }) => held.source))
-    if (served.length > 0) throw new SyncError('budget-exceeded', 'no room')
+  const beside = async (served: () => readonly ServedSource[]): Promise<void> => {
+    seen.push(served().map(({ held }) => held.source))
+    if (served().length > 0) throw new SyncError('budget-exceeded', 'no room')
   }
 
   const ends = await Promise.allSettled([

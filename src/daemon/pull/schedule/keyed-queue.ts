@@ -14,11 +14,19 @@ export interface KeyedQueueLimits {
   readonly graceMs: number
 }
 
+/** The slot of a run. */
+export interface Slot {
+  /** Releases the slot and resolves with one for fetching; the wait does not count toward the timeout. */
+  readonly fetch: () => Promise<void>
+  /** Releases the slot, whose timeout goes on: the rest of the run needs no host. */
+  readonly release: () => void
+}
+
 /**
  * The work of a run. After its signal is aborted it must publish nothing: the next run of the same key may have
- * started. `fetching` releases its slot and resolves with one for fetching; the wait does not count toward its timeout.
+ * started.
  */
-export type Run<Result> = (signal: AbortSignal, fetching: () => Promise<void>) => Promise<Result>
+export type Run<Result> = (signal: AbortSignal, slot: Slot) => Promise<Result>
 
 /** A queue per key: one run at a time and at most one waiting, however many are requested. */
 export class KeyedQueue<Result> implements AsyncDisposable {
@@ -96,7 +104,8 @@ export class KeyedQueue<Result> implements AsyncDisposable {
       // From here on a request gets a later run.
       lane.waiting = undefined
       lane.running = controller
-      const run = job.run(controller.signal, () => stay.moveTo(this.#fetching))
+      const slot = { fetch: () => stay.moveTo(this.#fetching), release: () => stay.release() }
+      const run = job.run(controller.signal, slot)
       return await unlessAborted(track(run, lane.unended), controller.signal)
     } catch (error) {
       throw isTimeOver(error) ? tooLong(key, this.#limits.timeoutMs, error) : error
@@ -142,8 +151,12 @@ class Stay {
     this.#time = this.#alarm()
   }
 
-  end(): void {
+  release(): void {
     this.#place?.leave()
+  }
+
+  end(): void {
+    this.release()
     this.#time?.[Symbol.dispose]()
   }
 }

@@ -130,8 +130,8 @@ test('runs that fetch and do not end keep others neither from looking nor, on an
   await using lanes = new KeyedQueue<string>({ ...LIMITS, looking: ONE, fetching: PLACES, graceMs: 0 }, new FakeClock())
   const drips = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
   const stuck = drips.map(([key, pull]) => {
-    const run: Run<string> = async (signal, fetching) => {
-      await fetching()
+    const run: Run<string> = async (signal, slot) => {
+      await slot.fetch()
       return pull.run(signal)
     }
     return lanes.request(key, 'slow', run).catch(() => 'stopped')
@@ -139,8 +139,8 @@ test('runs that fetch and do not end keep others neither from looking nor, on an
   await Promise.all([drips[0]![1].begun, drips[1]![1].begun])
 
   const looked = await lanes.request('unchanged', 'slow', async () => 'looked')
-  const fetched = await lanes.request('team', 'other', async (_, fetching) => {
-    await fetching()
+  const fetched = await lanes.request('team', 'other', async (_, slot) => {
+    await slot.fetch()
     return 'fetched'
   })
 
@@ -155,8 +155,8 @@ test('hosts that hang leave their places to others after a while, and begin amon
   const fetching = { ...PLACES, slow: { concurrency: 4, afterMs: 2_000 } }
   await using lanes = new KeyedQueue<string>({ ...LIMITS, fetching, graceMs: 0 }, clock)
   const fetch = (pull: Pull): Run<string> => {
-    return async (signal, fetching) => {
-      await fetching()
+    return async (signal, slot) => {
+      await slot.fetch()
       return pull.run(signal)
     }
   }
@@ -196,8 +196,8 @@ test('to wait for a place to fetch takes nothing off the time of a run', async (
   await using lanes = new KeyedQueue<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, clock)
   const [slow, patient] = [new Pull('slow'), new Pull('patient')]
   const fetch = (pull: Pull): Run<string> => {
-    return async (signal, fetching) => {
-      await fetching()
+    return async (signal, slot) => {
+      await slot.fetch()
       return pull.run(signal)
     }
   }
@@ -221,10 +221,10 @@ test('a run that was stopped gets no place to fetch any more, and leaves none ta
   await using lanes = new KeyedQueue<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, new FakeClock())
   const late = Promise.withResolvers<unknown>()
   const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const deaf = lanes.request('deaf', 'a', async (_, fetching) => {
+  const deaf = lanes.request('deaf', 'a', async (_, slot) => {
     begun.resolve()
     await go.promise
-    await fetching().then(late.resolve, late.resolve)
+    await slot.fetch().then(late.resolve, late.resolve)
     return 'never'
   })
   const ended = deaf.catch(() => 'stopped')
@@ -235,8 +235,27 @@ test('a run that was stopped gets no place to fetch any more, and leaves none ta
 
   expect(await late.promise).toMatchObject({ name: 'AbortError' })
   expect(await ended).toBe('stopped')
-  const next = lanes.request('next', 'a', async (_, fetching) => fetching().then(() => 'fetched'))
+  const next = lanes.request('next', 'a', async (_, slot) => slot.fetch().then(() => 'fetched'))
   expect(await next).toBe('fetched')
+})
+
+test('a run that released its slot keeps no other from it, and must still end in its time', async () => {
+  const clock = new FakeClock()
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, looking: ONE, graceMs: 0 }, clock)
+  const publishing = new Pull('publishing')
+  const first = lanes.request('first', 'a', (signal, slot) => {
+    slot.release()
+    return publishing.run(signal)
+  })
+  const failed = first.catch((error: unknown) => error)
+  await publishing.begun
+
+  expect(await lanes.request('second', 'a', async () => 'looked')).toBe('looked')
+  await clock.advance(60_000)
+
+  expect(await failed).toMatchObject({ code: 'source-unreachable' })
+  expect(await lanes.request('third', 'a', async () => 'looked')).toBe('looked')
+  expect(clock.waiting).toBe(0)
 })
 
 test('after a run that ignored its signal the same key runs again', async () => {
