@@ -13,10 +13,21 @@ const CONTROL = /\p{Cc}/u
 const CONTROL_BUT_BREAKS = /(?![\t\n\r])\p{Cc}/u
 const CONTROL_FOUND = 'contains a control character'
 
-/** Text of one line. */
-export function line(maximum = 4096): z.ZodString {
-  return z.string().min(1).max(maximum).refine(isPlain, CONTROL_FOUND)
+/** Makes a schema once for each choice of arguments: a file has few of the keys, and each command makes the schemas of all. */
+function shared<Asked extends readonly unknown[], Made>(make: (...asked: Asked) => Made): (...asked: Asked) => Made {
+  const made = new Map<string, Made>()
+  return (...asked) => {
+    const key = JSON.stringify(asked)
+    const known = made.get(key) ?? make(...asked)
+    made.set(key, known)
+    return known
+  }
 }
+
+/** Text of one line. */
+export const line = shared((maximum: number = 4096): z.ZodString => {
+  return z.string().min(1).max(maximum).refine(isPlain, CONTROL_FOUND)
+})
 
 /** Text of any number of lines. */
 export function prose(maximum: number): z.ZodString {
@@ -32,15 +43,15 @@ function isPlain(text: string): boolean {
 }
 
 /** A file or folder; made absolute later, when the folder of the configuration is known. */
-export function path(): z.ZodString {
+export const path = shared((): z.ZodString => {
   return line().refine((text) => !WINDOWS_PATH.test(text), OF_WINDOWS)
-}
+})
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9][0-9]{0,8})(ms|s|m|h|d)$/
 
 /** `250ms`, `30s`, `5m`, `1h`, `30d`, converted to milliseconds. */
-export function duration({ least = '1ms', most = '3650d' } = {}) {
+export const duration = shared(({ least = '1ms', most = '3650d' } = {}) => {
   const [leastMs, mostMs] = [durationMs(least), durationMs(most)]
   const form = 'must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)'
   return z
@@ -49,7 +60,7 @@ export function duration({ least = '1ms', most = '3650d' } = {}) {
     .transform(durationMs)
     .refine((ms) => ms >= leastMs, `must be ${least} at least`)
     .refine((ms) => ms <= mostMs, `must be ${most} at most`)
-}
+})
 
 /** The milliseconds of a duration; `undefined` if the text is not a duration. */
 export function durationOf(text: string): number | undefined {
@@ -74,14 +85,14 @@ const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB:
 const BYTES = /^([1-9][0-9]{0,8})(B|KiB|MiB|GiB|TiB)$/
 
 /** `64KiB`, `16MiB`, `2GiB`, or a bare number of bytes. */
-export function bytes() {
+export const bytes = shared(() => {
   const form = 'must be a size such as 64KiB, 16MiB or 2GiB (B, KiB, MiB, GiB or TiB)'
   const text = z
     .string()
     .regex(BYTES, form)
     .transform((size) => measure(size, BYTES, UNITS_BYTES))
   return z.union([text, z.int().min(1)], { error: form })
-}
+})
 
 /** The shortest text for a number of bytes. */
 export function shortestBytesText(size: number): string {
@@ -94,9 +105,9 @@ function scaleText(value: number, units: readonly (readonly [string, number])[])
 }
 
 /** A whole number, at least 1. */
-export function count(most = 1_000_000_000): z.ZodInt {
+export const count = shared((most: number = 1_000_000_000): z.ZodInt => {
   return z.int().min(1).max(most)
-}
+})
 
 const PERCENT = /^(?:100|[0-9]{1,2}(?:\.[0-9]{1,2})?)%$/
 
@@ -116,18 +127,18 @@ function fractionOfPercent(text: string): number {
 }
 
 /** A TCP port; 0 picks a free one. */
-export function port(): z.ZodInt {
+export const port = shared((): z.ZodInt => {
   return z.int().min(0).max(65_535)
-}
+})
 
 /** The address or host name to listen on. */
-export function host() {
+export const host = shared(() => {
   const form = 'must be an address or a host name, without a port and without brackets'
   return line(253).refine((text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text), form)
-}
+})
 
 /** The id of a source or of a pack. */
-export function id() {
+export const id = shared(() => {
   const form = 'must be 1 to 64 of a-z, 0-9 and single inner hyphens'
   return z
     .string()
@@ -137,7 +148,7 @@ export function id() {
       context.issues.push({ code: 'custom', input: text, message: form })
       return z.NEVER
     })
-}
+})
 
 /** Five fields, or six with seconds first; also `@hourly` and similar. */
 export function cron() {
@@ -148,7 +159,7 @@ export function cron() {
 }
 
 /** The times of repeated work: a duration between two, or a cron expression. */
-export function times(range: { readonly least?: string; readonly most?: string }) {
+export const times = shared((range: { readonly least?: string; readonly most?: string }) => {
   const [period, expression] = [duration(range), cron()]
   const written = z.string({ error: TIMES }).meta({ pattern: TIMES_PATTERN })
   return written.transform((text, context): Schedule => {
@@ -164,7 +175,7 @@ export function times(range: { readonly least?: string; readonly most?: string }
     })
     return z.NEVER
   })
-}
+})
 
 const TIMES_PATTERN = `${DURATION.source}|^@[A-Za-z]+$|^\\s*\\S+(\\s+\\S+){4,5}\\s*$`
 const TIMES = 'must be a duration such as 30s, 5m or 1h (ms, s, m, h or d), or a cron expression'
@@ -175,7 +186,7 @@ function comesRound(expression: string): boolean {
 }
 
 /** Globs over paths that are relative to a source's root. */
-export function globs() {
+export const globs = shared(() => {
   return z.array(
     line(1024)
       .refine((glob) => !glob.startsWith('/'), 'is relative to the root; write it without the leading slash')
@@ -183,10 +194,10 @@ export function globs() {
       // As ignore files mean it. A glob with a slash at its end matches no path.
       .overwrite((glob) => glob.replace(/(?<!^|\\)\/+$/, '/**')),
   )
-}
+})
 
 /** A folder inside a repository. The empty text and a dot mean the repository itself. */
-export function folder() {
+export const folder = shared(() => {
   return (
     z
       .string()
@@ -204,15 +215,15 @@ export function folder() {
         'must be a path inside the repository, such as skills or packages/skills',
       )
   )
-}
+})
 
 /** Follows the rules of git-check-ref-format; a full commit id also satisfies them. */
-export function ref() {
+export const ref = shared(() => {
   return line(1024).refine(
     (text) => !/[ ~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|[/.]$|\.lock$/.test(text),
     'must be a branch, a tag, refs/… or a full commit id',
   )
-}
+})
 
 /** The name of a branch, without what its ref begins with. */
 export function branch() {
@@ -222,14 +233,14 @@ export function branch() {
 /**
  * The address of a git repository. Normalized as the WHATWG defines, so that two spellings of one address are equal.
  */
-export function gitUrl() {
+export const gitUrl = shared(() => {
   return line().transform((text, context) => {
     const message = gitUrlFault(text)
     if (message === undefined) return isSshAddress(text) ? text : new URL(text).href
     context.issues.push({ code: 'custom', input: text, message })
     return z.NEVER
   })
-}
+})
 
 /** The address of a git repository that our own client of git can push to. */
 export function pushUrl() {
@@ -250,7 +261,7 @@ function prefixFault(text: string): string | undefined {
 }
 
 /** The address of a web endpoint, http or https. */
-export function webUrl() {
+export const webUrl = shared(() => {
   return line().superRefine((text, context) => {
     const url = URL.parse(text)
     if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return
@@ -260,7 +271,7 @@ export function webUrl() {
       message: part ?? 'must be an http(s) address without a user name or a password',
     })
   })
-}
+})
 
 /** The endpoint of an MCP server. It is written to the lock, which must contain no secret, so none is allowed in it. */
 export function serverUrl() {
