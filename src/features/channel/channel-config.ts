@@ -3,7 +3,7 @@ import type { SecretReference } from '../../daemon/config/auth.ts'
 import { earlierRing } from '../../daemon/config/channel-names.ts'
 import type { HostConfig } from '../../daemon/config/config.ts'
 import { withDefaults } from '../../daemon/config/rules/defaults.ts'
-import { logName, serverUrl, witnessKey } from '../../daemon/config/schema/scalars.ts'
+import { later, logName, mapping, serverUrl, witnessKey } from '../../daemon/config/schema/scalars.ts'
 import { hostConfigOf, referenceOf, SECRET } from '../../daemon/config/sections/access.ts'
 import type { Absolute } from '../../daemon/config/sections/access.ts'
 import type { DefaultsEntry } from '../../daemon/config/sections/defaults.ts'
@@ -11,31 +11,33 @@ import { QUORUM, quorumOf, WITNESS_RULES } from '../../daemon/config/sections/fo
 import type { Settling } from '../../daemon/config/sections/sources.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 
-const WITNESS = z.strictObject({
+const WITNESS = mapping(() => ({
   url: serverUrl().describe('The address of the witness.'),
   key: witnessKey().describe('The public key of the witness.'),
-})
+}))
 
-const CHANNEL = z
-  .strictObject({
-    name: logName().describe(
-      'The name of the log: the address of the channel without https://. Followers refuse another name.',
-    ),
-    key: z
-      .union([SECRET, z.array(SECRET).min(1).max(8)], {
-        error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
-      })
-      .describe('The private key, which skillsyncd hub channel new-key makes. A list signs with each.'),
-    witnesses: z
-      .array(WITNESS)
-      .min(1)
-      .max(16)
-      .optional()
-      .describe('Witnesses on other machines: a new state is published only once `quorum` of them have cosigned it.'),
-    quorum: QUORUM.optional(),
-  })
-  .refine(...WITNESS_RULES.enough)
-  .refine(...WITNESS_RULES.distinct)
+const CHANNEL = later(() =>
+  z
+    .strictObject({
+      name: logName().describe(
+        'The name of the log: the address of the channel without https://. Followers refuse another name.',
+      ),
+      key: z
+        .union([SECRET, z.array(SECRET).min(1).max(8)], {
+          error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
+        })
+        .describe('The private key, which skillsyncd hub channel new-key makes. A list signs with each.'),
+      witnesses: z
+        .array(WITNESS)
+        .min(1)
+        .max(16)
+        .optional()
+        .describe('Witnesses on other machines: a new state is published only once `quorum` of them have cosigned it.'),
+      quorum: QUORUM.optional(),
+    })
+    .refine(...WITNESS_RULES.enough)
+    .refine(...WITNESS_RULES.distinct),
+)
 
 /** The keys of the channel. */
 export const CHANNEL_KEYS = {

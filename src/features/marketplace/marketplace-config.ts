@@ -6,7 +6,7 @@ import { hasMatch } from '../../daemon/config/rules/auth-rules.ts'
 import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
 import { withDefaults } from '../../daemon/config/rules/defaults.ts'
 import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
-import { line } from '../../daemon/config/schema/scalars.ts'
+import { line, mapping } from '../../daemon/config/schema/scalars.ts'
 
 /** The marketplace in the configuration. */
 export interface MarketplaceSettings {
@@ -40,20 +40,19 @@ function pluginName(): z.ZodString {
 
 /** The key of the marketplace in `serve`. */
 export const MARKETPLACE_KEYS = {
-  marketplace: z
-    .strictObject({
-      name: pluginName()
-        .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; use one of your organization')
-        .describe('Its name. It is permanent: clients refuse a changed name.'),
-      owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
-      description: line(1_024).optional().describe('The description that clients show. Default: Agent Skills.'),
-      plugin: pluginName().default('skills').describe('The plugin with the skills that are in no pack.'),
-      retired: z.array(pluginName()).optional().describe('Removed packs, whose skills some clients keep otherwise.'),
-      renames: z
-        .record(pluginName(), pluginName())
-        .optional()
-        .describe('The former names of packs, each with the current name.'),
-    })
+  marketplace: mapping(() => ({
+    name: pluginName()
+      .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; use one of your organization')
+      .describe('Its name. It is permanent: clients refuse a changed name.'),
+    owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
+    description: line(1_024).optional().describe('The description that clients show. Default: Agent Skills.'),
+    plugin: pluginName().default('skills').describe('The plugin with the skills that are in no pack.'),
+    retired: z.array(pluginName()).optional().describe('Removed packs, whose skills some clients keep otherwise.'),
+    renames: z
+      .record(pluginName(), pluginName())
+      .optional()
+      .describe('The former names of packs, each with the current name.'),
+  }))
     .transform(
       ({
         name,

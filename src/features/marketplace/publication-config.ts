@@ -5,31 +5,33 @@ import { keyText } from '../../daemon/config/rules/config-error.ts'
 import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
 import { normalizeUrl, withDefaults } from '../../daemon/config/rules/defaults.ts'
 import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
-import { branch, id, path, pushUrl } from '../../daemon/config/schema/scalars.ts'
+import { branch, id, later, path, pushUrl } from '../../daemon/config/schema/scalars.ts'
 import { hostConfigOf, oneOf } from '../../daemon/config/sections/access.ts'
 import { SHARED } from '../../daemon/config/sections/defaults.ts'
 import type { Settling } from '../../daemon/config/sections/sources.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { MarketplaceSettings } from './marketplace-config.ts'
 
-const PUBLICATION = z
-  .strictObject({
-    git: pushUrl()
-      .optional()
-      .describe(
-        'A git repository, http(s) only: the marketplace is pushed to a branch of it, never with force; needs `serve.marketplace`.',
-      ),
-    to: path()
-      .optional()
-      .describe('A folder for the channel, for any web server or for a disk to carry; needs `channel`.'),
-    branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
-    pack: id().optional().describe('The skills of this pack only. Default: everything that is served.'),
-    ring: id().optional().describe('With `to`: the content of this ring. Default: the last one.'),
-    auth: SHARED.auth,
-    ca: SHARED.ca,
-    proxy: SHARED.proxy,
-  })
-  .refine(...oneOf('git', 'to'))
+const PUBLICATION = later(() =>
+  z
+    .strictObject({
+      git: pushUrl()
+        .optional()
+        .describe(
+          'A git repository, http(s) only: the marketplace is pushed to a branch of it, never with force; needs `serve.marketplace`.',
+        ),
+      to: path()
+        .optional()
+        .describe('A folder for the channel, for any web server or for a disk to carry; needs `channel`.'),
+      branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
+      pack: id().optional().describe('The skills of this pack only. Default: everything that is served.'),
+      ring: id().optional().describe('With `to`: the content of this ring. Default: the last one.'),
+      auth: SHARED.auth,
+      ca: SHARED.ca,
+      proxy: SHARED.proxy,
+    })
+    .refine(...oneOf('git', 'to')),
+)
 
 /** The keys of publications. */
 export const PUBLICATION_KEYS = {

@@ -3,7 +3,7 @@ import { isObject } from '../../base/json-object.ts'
 import { keyText } from '../../daemon/config/rules/config-error.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
 import { duplicateIds, entriesAt } from '../../daemon/config/rules/entries.ts'
-import { duration, id, line, percent, percentOf } from '../../daemon/config/schema/scalars.ts'
+import { duration, id, line, mapping, percent, percentOf } from '../../daemon/config/schema/scalars.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { RingRule } from '../../sync/pull/rings/promotion.ts'
 import type { ChannelSettings } from '../channel/channel-config.ts'
@@ -11,7 +11,7 @@ import type { ChannelSettings } from '../channel/channel-config.ts'
 /** A principal: the name of a token, or the id that the log and the audit have. */
 const PRINCIPAL = line(200)
 
-const RING = z.strictObject({
+const RING = mapping(() => ({
   id: id().describe('The name of the ring.'),
   principals: z
     .array(PRINCIPAL)
@@ -30,7 +30,7 @@ const RING = z.strictObject({
     .boolean()
     .optional()
     .describe('true: clients without a token, and those of skillsyncd mcp, are in this ring. Default: the last ring.'),
-})
+}))
 
 /** The keys of rings. */
 export const RING_KEYS = {

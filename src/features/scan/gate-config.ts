@@ -4,7 +4,7 @@ import type { FixedAccess, ProgramValue } from '../../daemon/config/auth.ts'
 import { authMisuse } from '../../daemon/config/rules/auth-rules.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
 import { valueAt } from '../../daemon/config/rules/entries.ts'
-import { duration, line, path, times, webUrl } from '../../daemon/config/schema/scalars.ts'
+import { duration, later, line, mapping, path, times, webUrl } from '../../daemon/config/schema/scalars.ts'
 import {
   AUTH,
   fixedAccessOf,
@@ -22,12 +22,12 @@ import type { ScannerName } from './scanner-presets.ts'
 
 const SCAN_LEVEL = z.enum(['error', 'warning', 'note', 'never']).optional()
 
-const SARIF = z.strictObject({
+const SARIF = mapping(() => ({
   refuse: SCAN_LEVEL.describe('The least level of a result that refuses the commit. Default: error.'),
   hold: SCAN_LEVEL.describe('The least level of a result for which the commit waits. Default: warning.'),
-})
+}))
 
-const RESCAN = z.strictObject({
+const RESCAN = mapping(() => ({
   every: times({ least: '1m', most: '365d' })
     .optional()
     .describe('The time between two scans of everything, or their times as a cron expression.'),
@@ -45,49 +45,56 @@ const RESCAN = z.strictObject({
     .describe(
       'The percentage of the skills that scans may take out of service; above it, an operator decides. Default: 10.',
     ),
-})
-
-const { token, basic, header } = AUTH.shape
+}))
 
 /** The credentials that are for git hosts alone are left out. */
-const GATE_AUTH = z.strictObject({ token, basic, header }).refine(...oneOf('token', 'basic', 'header'))
+const GATE_AUTH = later(() => {
+  const { token, basic, header } = AUTH.unwrap().shape
+  return z.strictObject({ token, basic, header }).refine(...oneOf('token', 'basic', 'header'))
+})
 
-const GATE = z
-  .strictObject({
-    ...PROGRAM,
-    command: PROGRAM.command.optional(),
-    scanner: z
-      .enum(SCANNER_NAMES)
-      .optional()
-      .describe(
-        'A scanner, or `command` for any other one that writes SARIF. It runs for the folder of each new or changed skill; `args` are added to those that it needs.',
-      ),
-    sarif: SARIF.optional().describe('The levels of results. Without `scanner`, the command writes SARIF.'),
-    rules: z
-      .array(path())
-      .max(100)
-      .optional()
-      .describe(
-        'The files and folders with its rules, for `semgrep` each a `--config`. A change in them ends the use of earlier scans.',
-      ),
-    version_args: z
-      .array(line())
-      .min(1)
-      .max(100)
-      .optional()
-      .describe('The arguments with which it prints its version. Another output ends the use of earlier scans.'),
-    rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
-    url: webUrl().optional().describe('In place of `command`: the address that gets the candidate, as a POST.'),
-    auth: GATE_AUTH.optional().describe('The credential for that address.'),
-    timeout: duration().optional().describe('The time limit. Default: 10s.'),
-    on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
-  })
-  .refine((value) => value.command !== undefined || isKnownScanner(value.scanner) || value.url !== undefined, {
-    error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name',
-  })
-  .refine((value) => value.url === undefined || (value.command === undefined && value.scanner === undefined), {
-    error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name',
-  })
+const GATE = later(() =>
+  z
+    .strictObject({
+      ...PROGRAM,
+      command: PROGRAM.command.optional(),
+      scanner: z
+        .enum(SCANNER_NAMES)
+        .optional()
+        .describe(
+          'A scanner, or `command` for any other one that writes SARIF. It runs for the folder of each new or changed skill; `args` are added to those that it needs.',
+        ),
+      sarif: SARIF.optional().describe('The levels of results. Without `scanner`, the command writes SARIF.'),
+      rules: z
+        .array(path())
+        .max(100)
+        .optional()
+        .describe(
+          'The files and folders with its rules, for `semgrep` each a `--config`. A change in them ends the use of earlier scans.',
+        ),
+      version_args: z
+        .array(line())
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('The arguments with which it prints its version. Another output ends the use of earlier scans.'),
+      rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
+      url: webUrl().optional().describe('In place of `command`: the address that gets the candidate, as a POST.'),
+      auth: GATE_AUTH.optional().describe('The credential for that address.'),
+      timeout: duration().optional().describe('The time limit. Default: 10s.'),
+      on_failure: z
+        .enum(['refuse', 'publish'])
+        .optional()
+        .describe('The action if it gives no answer. Default: refuse.'),
+    })
+    .refine(
+      ({ command, scanner, url }) =>
+        url === undefined
+          ? command !== undefined || isKnownScanner(scanner)
+          : command === undefined && scanner === undefined,
+      { error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name' },
+    ),
+)
 
 /** The keys of the gate. */
 export const GATE_KEYS = {

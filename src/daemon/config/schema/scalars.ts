@@ -24,6 +24,19 @@ function shared<Asked extends readonly unknown[], Made>(make: (...asked: Asked) 
   }
 }
 
+/** A part that few files have, made when a file has it. It is no default itself. */
+export function later<Part extends z.ZodType>(make: () => Part): z.ZodLazy<Part> {
+  const part = z.lazy(make)
+  // An optional key asks for it before it has a value.
+  Object.defineProperty(part._zod, 'optin', { value: undefined })
+  return part
+}
+
+/** A mapping with these keys alone, which few files have. */
+export function mapping<Keys extends z.core.$ZodShape>(keys: () => Keys) {
+  return later(() => z.strictObject(keys()))
+}
+
 /** Text of one line. */
 export const line = shared((maximum: number = 4096): z.ZodString => {
   return z.string().min(1).max(maximum).refine(isPlain, CONTROL_FOUND)

@@ -4,7 +4,7 @@ import { TOKEN_USERNAME } from '../auth.ts'
 import type { CredentialHelper, FixedAccess, HostAuth, ProgramValue, ProxyChoice, SecretReference } from '../auth.ts'
 import type { HostConfig } from '../config.ts'
 import type { Environment } from '../environment.ts'
-import { duration, line, path, webUrl } from '../schema/scalars.ts'
+import { duration, later, line, mapping, path, webUrl } from '../schema/scalars.ts'
 
 // The credentials for a source, a gate or a webhook. A secret is referenced here, never written.
 
@@ -21,29 +21,31 @@ export function oneOf(...keys: readonly string[]) {
 }
 
 /** The place that a secret is read from, at each use. */
-export const SECRET = z
-  .strictObject(
-    {
-      // Only upper case, so that most tokens that are written here by mistake are refused instead of looked up and then
-      // quoted.
-      env: z
-        .string()
-        .max(128)
-        .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be the name of an environment variable: A-Z, 0-9 and underscores')
-        .optional()
-        .describe('The name of an environment variable of the daemon.'),
-      file: path().optional().describe('A file that contains only the secret; a line break at its end is ignored.'),
-      credential: z
-        .string()
-        .max(255)
-        .regex(/^[\w-][\w.-]*$/, 'must be the name of a credential: letters, digits, dots, hyphens and underscores')
-        .optional()
-        .describe('The name of a credential of the service manager (systemd LoadCredential=).'),
-    },
-    { error: ({ code, input }) => (code === 'invalid_type' && isWritten(input) ? INLINE_SECRET : undefined) },
-  )
-  .refine(...oneOf('env', 'file', 'credential'))
-  .meta({ id: 'secret' })
+export const SECRET = later(() =>
+  z
+    .strictObject(
+      {
+        // Only upper case, so that most tokens that are written here by mistake are refused instead of looked up and then
+        // quoted.
+        env: z
+          .string()
+          .max(128)
+          .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be the name of an environment variable: A-Z, 0-9 and underscores')
+          .optional()
+          .describe('The name of an environment variable of the daemon.'),
+        file: path().optional().describe('A file that contains only the secret; a line break at its end is ignored.'),
+        credential: z
+          .string()
+          .max(255)
+          .regex(/^[\w-][\w.-]*$/, 'must be the name of a credential: letters, digits, dots, hyphens and underscores')
+          .optional()
+          .describe('The name of a credential of the service manager (systemd LoadCredential=).'),
+      },
+      { error: ({ code, input }) => (code === 'invalid_type' && isWritten(input) ? INLINE_SECRET : undefined) },
+    )
+    .refine(...oneOf('env', 'file', 'credential'))
+    .meta({ id: 'secret' }),
+)
 
 function isWritten(input: unknown): boolean {
   return typeof input === 'string' || typeof input === 'number' || typeof input === 'boolean'
@@ -69,87 +71,97 @@ function username() {
   return line(255).regex(/^[^:]*$/, 'must not contain a colon')
 }
 
-const BASIC = z
-  .strictObject({
-    username: username().describe('The user name.'),
-    password: SECRET.describe('The password.'),
-  })
-  .meta({ id: 'basic' })
+const BASIC = later(() =>
+  z
+    .strictObject({
+      username: username().describe('The user name.'),
+      password: SECRET.describe('The password.'),
+    })
+    .meta({ id: 'basic' }),
+)
 
-const SSH = z.strictObject({
+const SSH = mapping(() => ({
   key: SECRET.describe('The private key; only its user may read the file.'),
   passphrase: SECRET.optional().describe('The passphrase of the key.'),
   known_hosts: path().optional().describe('The keys of the hosts, in the form of OpenSSH; others are refused.'),
-})
+}))
 
-const GITHUB_APP = z.strictObject({
+const GITHUB_APP = mapping(() => ({
   app_id: z.int().min(1).describe('The id of the app.'),
   installation_id: z.int().min(1).describe('The id of its installation.'),
   private_key: SECRET.describe('Its private key: PEM, RSA, without a passphrase.'),
   api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server: https://HOST/api/v3.'),
-})
+}))
 
-const HEADER = z
-  .strictObject({
-    name: z
-      .string()
-      .max(128)
-      .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
-      .describe('The name of the HTTP header.'),
-    value: SECRET.describe('Its value.'),
-  })
-  .meta({ id: 'header' })
+const HEADER = later(() =>
+  z
+    .strictObject({
+      name: z
+        .string()
+        .max(128)
+        .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
+        .describe('The name of the HTTP header.'),
+      value: SECRET.describe('Its value.'),
+    })
+    .meta({ id: 'header' }),
+)
 
 /** The credential for a proxy. */
-const PROXY_AUTH = z
-  .strictObject({
-    basic: BASIC.optional().describe('A user name and a password.'),
-    header: HEADER.optional().describe('A header of your own.'),
-  })
-  .refine(...oneOf('basic', 'header'))
+const PROXY_AUTH = later(() =>
+  z
+    .strictObject({
+      basic: BASIC.optional().describe('A user name and a password.'),
+      header: HEADER.optional().describe('A header of your own.'),
+    })
+    .refine(...oneOf('basic', 'header')),
+)
 
 const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as const
 
 /** The credential for a host. It is sent only to the host of the address, and not to another host after a redirect. */
-export const AUTH = z
-  .strictObject({
-    token: SECRET.optional().describe(
-      'An access token. Over git it is the password of `username`; for other servers, without `username`, a bearer token.',
-    ),
-    username: username()
-      .optional()
-      .describe('The user name that the git host requires with `token`. Default: x-access-token.'),
-    basic: BASIC.optional().describe('A user name and a password.'),
-    ssh: SSH.optional().describe(
-      'A private key for ssh. Without `auth`, ssh uses its agent and the keys in ~/.ssh, and never ~/.ssh/config.',
-    ),
-    github_app: GITHUB_APP.optional().describe('A GitHub App, whose tokens are made and renewed as needed.'),
-    helper: z
-      .strictObject({ ...PROGRAM, timeout: duration().optional().describe('The time limit. Default: 30s.') })
-      .optional()
-      .describe('A git credential helper, called as git calls it.'),
-    header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
-  })
-  .refine(...oneOf(...FORMS))
-  .refine((value) => value.username === undefined || value.token !== undefined, {
-    error: 'requires `token`',
-    path: ['username'],
-  })
-  .meta({ id: 'auth' })
+export const AUTH = later(() =>
+  z
+    .strictObject({
+      token: SECRET.optional().describe(
+        'An access token. Over git it is the password of `username`; for other servers, without `username`, a bearer token.',
+      ),
+      username: username()
+        .optional()
+        .describe('The user name that the git host requires with `token`. Default: x-access-token.'),
+      basic: BASIC.optional().describe('A user name and a password.'),
+      ssh: SSH.optional().describe(
+        'A private key for ssh. Without `auth`, ssh uses its agent and the keys in ~/.ssh, and never ~/.ssh/config.',
+      ),
+      github_app: GITHUB_APP.optional().describe('A GitHub App, whose tokens are made and renewed as needed.'),
+      helper: z
+        .strictObject({ ...PROGRAM, timeout: duration().optional().describe('The time limit. Default: 30s.') })
+        .optional()
+        .describe('A git credential helper, called as git calls it.'),
+      header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
+    })
+    .refine(...oneOf(...FORMS))
+    .refine((value) => value.username === undefined || value.token !== undefined, {
+      error: 'requires `token`',
+      path: ['username'],
+    })
+    .meta({ id: 'auth' }),
+)
 
 /** The proxy for a host. */
-export const PROXY = z
-  .union(
-    [
-      z.literal('none'),
-      z.strictObject({
-        url: webUrl().describe('The address of the proxy.'),
-        auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
-      }),
-    ],
-    { error: 'must be none, or { url: …, auth: … }' },
-  )
-  .meta({ id: 'proxy' })
+export const PROXY = later(() =>
+  z
+    .union(
+      [
+        z.literal('none'),
+        z.strictObject({
+          url: webUrl().describe('The address of the proxy.'),
+          auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
+        }),
+      ],
+      { error: 'must be none, or { url: …, auth: … }' },
+    )
+    .meta({ id: 'proxy' }),
+)
 
 /** Makes a path of the file absolute: it is resolved from the folder of the file. */
 export type Absolute = (path: string) => string

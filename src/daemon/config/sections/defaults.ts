@@ -1,35 +1,39 @@
 import { z } from 'zod'
 import { HIDDEN_POLICIES } from '../../../sync/skill/hidden-unicode.ts'
 import type { HostDefaults } from '../config.ts'
-import { addressPrefix, duration, path, times } from '../schema/scalars.ts'
+import { addressPrefix, duration, later, mapping, path, times } from '../schema/scalars.ts'
 import { accessOf, AUTH, PROXY, proxyOf, SECRET } from './access.ts'
 import type { Absolute } from './access.ts'
 
-const SIGNED = z
-  .strictObject({
-    require: z.enum(['commit', 'tag', 'both']).describe('The object that one of the signers must have signed.'),
-    allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
-    keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
-    grace: duration()
-      .optional()
-      .describe(
-        "The time after the end of a key's validity in which an object signed before may still arrive. Default: unlimited.",
-      ),
-  })
-  .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
-    error: 'needs `allowed_signers`, `keyring` or both',
-  })
-  .meta({ id: 'signed' })
+const SIGNED = later(() =>
+  z
+    .strictObject({
+      require: z.enum(['commit', 'tag', 'both']).describe('The object that one of the signers must have signed.'),
+      allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
+      keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
+      grace: duration()
+        .optional()
+        .describe(
+          "The time after the end of a key's validity in which an object signed before may still arrive. Default: unlimited.",
+        ),
+    })
+    .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
+      error: 'needs `allowed_signers`, `keyring` or both',
+    })
+    .meta({ id: 'signed' }),
+)
 
 /** The webhook of a repository. */
-export const WEBHOOK = z
-  .strictObject({
-    provider: z
-      .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
-      .describe('The git host, which defines the form of the requests.'),
-    secret: SECRET.describe('The secret that requests are signed with.'),
-  })
-  .meta({ id: 'webhook' })
+export const WEBHOOK = later(() =>
+  z
+    .strictObject({
+      provider: z
+        .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
+        .describe('The git host, which defines the form of the requests.'),
+      secret: SECRET.describe('The secret that requests are signed with.'),
+    })
+    .meta({ id: 'webhook' }),
+)
 
 /** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
 export const SHARED = {
@@ -75,12 +79,12 @@ export const SHARED = {
   ),
 }
 
-const DEFAULTS = z.strictObject({
+const DEFAULTS = mapping(() => ({
   match: addressPrefix().describe(
     'The beginning of an address, up to a slash or its end. For each key, the longest match wins.',
   ),
   ...SHARED,
-})
+}))
 
 export const DEFAULTS_LIST = z
   .array(DEFAULTS)

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import type { ChannelSource } from '../../../sync/model/source.ts'
-import { duration, logKey, path, serverUrl, witnessKey } from '../schema/scalars.ts'
+import { duration, later, logKey, path, serverUrl, witnessKey } from '../schema/scalars.ts'
 import { oneOf } from './access.ts'
 import type { Absolute } from './access.ts'
 
@@ -72,7 +72,7 @@ export function checkedFollow<Entry extends z.ZodType<z.output<typeof KEYS>>>(en
 const KEYS = z.strictObject(FOLLOW_KEYS)
 
 /** The channel of another hub. */
-export const FOLLOW = checkedFollow(KEYS)
+export const FOLLOW = later(() => checkedFollow(KEYS))
 
 /** The place of a channel, and what its states need. */
 export function channelSourceOf(

@@ -4,31 +4,35 @@ import { isObjectId } from '../../../sync/model/revision.ts'
 import type { Schedule } from '../../../sync/model/source.ts'
 import { followedLockFile } from '../../../sync/store/followed-lock.ts'
 import type { Config, LockOrigin } from '../config.ts'
-import { folder, gitUrl, path, ref, times } from '../schema/scalars.ts'
+import { folder, gitUrl, later, path, ref, times } from '../schema/scalars.ts'
 import { SHARED, WEBHOOK } from './defaults.ts'
 import { unreadRepository } from './sources.ts'
 import type { Settling } from './sources.ts'
 
-const LOCK_FROM = z.strictObject({
-  git: gitUrl().describe('The repository with the lock; an address as `url` of a source.'),
-  ref: ref().optional().describe('The branch of the merges. Default: the default branch.'),
-  path: folder()
-    .refine((text) => text !== '', 'must name a file')
-    .default('skills.lock')
-    .describe('The file in the repository. Default: skills.lock.'),
-  accept: ref()
-    .refine(isObjectId, 'must be the full id of a commit')
-    .optional()
-    .describe('The full id of a commit that is taken although it does not continue the one in force.'),
-  auth: SHARED.auth,
-  ca: SHARED.ca,
-  proxy: SHARED.proxy,
-  backend: SHARED.backend,
-  signed: SHARED.signed,
-  webhook: WEBHOOK.optional().describe(
-    'Reads it at once when the git host sends a notification to /hooks/skills-lock.',
-  ),
-})
+const LOCK_FROM = later(() =>
+  z
+    .strictObject({
+      git: gitUrl().describe('The repository with the lock; an address as `url` of a source.'),
+      ref: ref().optional().describe('The branch of the merges. Default: the default branch.'),
+      path: folder()
+        .refine((text) => text !== '', 'must name a file')
+        .default('skills.lock')
+        .describe('The file in the repository. Default: skills.lock.'),
+      accept: ref()
+        .refine(isObjectId, 'must be the full id of a commit')
+        .optional()
+        .describe('The full id of a commit that is taken although it does not continue the one in force.'),
+      auth: SHARED.auth,
+      ca: SHARED.ca,
+      proxy: SHARED.proxy,
+      backend: SHARED.backend,
+      signed: SHARED.signed,
+      webhook: WEBHOOK.optional().describe(
+        'Reads it at once when the git host sends a notification to /hooks/skills-lock.',
+      ),
+    })
+    .describe('The file of a git repository that is followed as the lock.'),
+)
 
 /** The lock: a file of this machine, or that of a repository. */
 export const LOCK = z
@@ -36,7 +40,7 @@ export const LOCK = z
     [
       path(),
       z.strictObject({
-        from: LOCK_FROM.describe('The file of a git repository that is followed as the lock.'),
+        from: LOCK_FROM,
         every: times({ least: '1s', most: '365d' })
           .optional()
           .describe('The time between two polls, or their times as a cron expression. Default: 1m.'),

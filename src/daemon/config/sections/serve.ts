@@ -5,7 +5,7 @@ import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.
 import type { WebConfig } from '../../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient } from '../auth.ts'
 import { FORM_WORDS, formFault, formsIn, listFault } from '../forms.ts'
-import { duration, host, line, port, prose, webUrl } from '../schema/scalars.ts'
+import { duration, host, line, mapping, port, prose, webUrl } from '../schema/scalars.ts'
 import { referenceOf, SECRET } from './access.ts'
 import type { Absolute } from './access.ts'
 
@@ -46,7 +46,7 @@ function issuerScopes() {
   )
 }
 
-const PAGE_CLIENT = z.strictObject({
+const PAGE_CLIENT = mapping(() => ({
   client_id: line(300)
     .regex(/^[\x20-\x7E]+$/, 'must be the id of a client: ASCII characters')
     .describe('The id of the client that the issuer has for the page.'),
@@ -59,9 +59,9 @@ const PAGE_CLIENT = z.strictObject({
   session: duration({ least: '1m', most: '12h' })
     .optional()
     .describe('The duration of a sign-in, at most 12h. Default: until its ID token expires.'),
-})
+}))
 
-const OAUTH = z.strictObject({
+const OAUTH = mapping(() => ({
   issuer: webUrl().describe('Its issuer identifier; https unless it is on this machine.'),
   audience: line()
     .optional()
@@ -80,7 +80,7 @@ const OAUTH = z.strictObject({
   page: PAGE_CLIENT.optional().describe(
     'People sign in to the page with the issuer (OpenID Connect). Needs `http.public_url`, which with /login/callback is the redirect URI.',
   ),
-})
+}))
 
 const SPACE = line().superRefine((template, context) => {
   const space = skillSpaceOf(template)

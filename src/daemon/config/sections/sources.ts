@@ -14,7 +14,9 @@ import {
   gitUrl,
   globs,
   id,
+  later,
   line,
+  mapping,
   path,
   ref,
   serverUrl,
@@ -26,40 +28,36 @@ import { SHARED, WEBHOOK } from './defaults.ts'
 import type { DefaultsEntry } from './defaults.ts'
 import { channelSourceOf, checkedFollow, FOLLOW, FOLLOW_KEYS } from './follow.ts'
 
-const TAG_RANGE = z
-  .strictObject({
-    range: line(200)
-      .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
-      .describe('A range of semantic versions, such as ^2 or >=1.4 <3; the highest tag in it is followed.'),
-    prefix: line(200)
-      .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
-      .optional()
-      .describe('The text before the version in the tag, such as v.'),
-    prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
-  })
-  .transform(({ range, prefix = '', prereleases = false }) => ({ range, prefix, prereleases }))
+const TAG_RANGE = mapping(() => ({
+  range: line(200)
+    .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
+    .describe('A range of semantic versions, such as ^2 or >=1.4 <3; the highest tag in it is followed.'),
+  prefix: line(200)
+    .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
+    .optional()
+    .describe('The text before the version in the tag, such as v.'),
+  prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
+})).transform(({ range, prefix = '', prereleases = false }) => ({ range, prefix, prereleases }))
 
-const BUDGETS = z
-  .strictObject({
-    file_bytes: bytes().optional().describe('One file of undeclared size. Default: 16MiB.'),
-    listing_bytes: bytes().optional().describe('One listing, all pages. Default: 64MiB.'),
-    listing_pages: count().optional().describe('Its pages. Default: 1000.'),
-    listing_entries: count().optional().describe('Its entries. Default: 50000.'),
-    listing_timeout: duration().optional().describe('Its time. Default: 60s.'),
-    stored_bytes: bytes().optional().describe('The stored files. Default: 1GiB.'),
-    hourly_bytes: bytes().optional().describe('What is fetched in an hour. Default: 200MiB.'),
-  })
-  .transform((entry) => ({
-    fileBytes: entry.file_bytes ?? 2 ** 24,
-    listing: {
-      bytes: entry.listing_bytes ?? 2 ** 26,
-      pages: entry.listing_pages ?? 1000,
-      entries: entry.listing_entries ?? 50_000,
-      timeoutMs: entry.listing_timeout ?? 60_000,
-    },
-    storedBytes: entry.stored_bytes ?? 2 ** 30,
-    hourlyBytes: entry.hourly_bytes ?? 200 * 2 ** 20,
-  }))
+const BUDGETS = mapping(() => ({
+  file_bytes: bytes().optional().describe('One file of undeclared size. Default: 16MiB.'),
+  listing_bytes: bytes().optional().describe('One listing, all pages. Default: 64MiB.'),
+  listing_pages: count().optional().describe('Its pages. Default: 1000.'),
+  listing_entries: count().optional().describe('Its entries. Default: 50000.'),
+  listing_timeout: duration().optional().describe('Its time. Default: 60s.'),
+  stored_bytes: bytes().optional().describe('The stored files. Default: 1GiB.'),
+  hourly_bytes: bytes().optional().describe('What is fetched in an hour. Default: 200MiB.'),
+})).transform((entry) => ({
+  fileBytes: entry.file_bytes ?? 2 ** 24,
+  listing: {
+    bytes: entry.listing_bytes ?? 2 ** 26,
+    pages: entry.listing_pages ?? 1000,
+    entries: entry.listing_entries ?? 50_000,
+    timeoutMs: entry.listing_timeout ?? 60_000,
+  },
+  storedBytes: entry.stored_bytes ?? 2 ** 30,
+  hourlyBytes: entry.hourly_bytes ?? 200 * 2 ** 20,
+}))
 
 const ORIGIN = {
   url: gitUrl()
@@ -132,34 +130,36 @@ const SELECTION = {
     ),
 }
 
-const LIFECYCLE = z
-  .strictObject({
-    include: globs().min(1).describe('Globs over skill paths: the skills that the entry is about.'),
-    deprecated: z
-      .union([z.boolean(), line(300)], { error: 'must be true, false, or the reason as text' })
-      .optional()
-      .describe('The reason why they are deprecated, or true; false takes back what the author says.'),
-    replaced_by: line(512)
-      .refine(isReplacement, 'must be the name of a skill, or a skill:// URI')
-      .optional()
-      .describe('The name of the skill to use instead, or its skill:// URI.'),
-    owner: line(200).optional().describe('The person or team to ask.'),
-    depends_on: z
-      .array(line(64).refine(isSkillName, 'must be the name of a skill'))
-      .max(64)
-      .optional()
-      .describe('The names of the skills that they need.'),
-  })
-  .refine((entry) => Object.keys(entry).length > 1, { error: 'says nothing: it has only `include`' })
-  .transform(({ include, deprecated, replaced_by: replacedBy, owner, depends_on: dependsOn }) => ({
-    include,
-    edit: {
-      ...(deprecated !== undefined && { deprecated }),
-      ...(replacedBy !== undefined && { replacedBy }),
-      ...(owner !== undefined && { owner }),
-      ...(dependsOn !== undefined && { dependsOn }),
-    },
-  }))
+const LIFECYCLE = later(() =>
+  z
+    .strictObject({
+      include: globs().min(1).describe('Globs over skill paths: the skills that the entry is about.'),
+      deprecated: z
+        .union([z.boolean(), line(300)], { error: 'must be true, false, or the reason as text' })
+        .optional()
+        .describe('The reason why they are deprecated, or true; false takes back what the author says.'),
+      replaced_by: line(512)
+        .refine(isReplacement, 'must be the name of a skill, or a skill:// URI')
+        .optional()
+        .describe('The name of the skill to use instead, or its skill:// URI.'),
+      owner: line(200).optional().describe('The person or team to ask.'),
+      depends_on: z
+        .array(line(64).refine(isSkillName, 'must be the name of a skill'))
+        .max(64)
+        .optional()
+        .describe('The names of the skills that they need.'),
+    })
+    .refine((entry) => Object.keys(entry).length > 1, { error: 'says nothing: it has only `include`' })
+    .transform(({ include, deprecated, replaced_by: replacedBy, owner, depends_on: dependsOn }) => ({
+      include,
+      edit: {
+        ...(deprecated !== undefined && { deprecated }),
+        ...(replacedBy !== undefined && { replacedBy }),
+        ...(owner !== undefined && { owner }),
+        ...(dependsOn !== undefined && { dependsOn }),
+      },
+    })),
+)
 
 /** The keys of how a source is followed. */
 const FOLLOWING = {
@@ -191,15 +191,13 @@ const FOLLOWING = {
     ),
 }
 
-const NAMED_URI = z
-  .strictObject({
-    uri: skillUriScalar().describe('The URI of the SKILL.md.'),
-    unverified: z
-      .boolean()
-      .optional()
-      .describe('true: for a server that declares no files; the skill is trusted as it is read. Default: false.'),
-  })
-  .transform(({ uri, unverified = false }) => ({ uri, isUnverified: unverified }))
+const NAMED_URI = mapping(() => ({
+  uri: skillUriScalar().describe('The URI of the SKILL.md.'),
+  unverified: z
+    .boolean()
+    .optional()
+    .describe('true: for a server that declares no files; the skill is trusted as it is read. Default: false.'),
+})).transform(({ uri, unverified = false }) => ({ uri, isUnverified: unverified }))
 
 const OF_MCP = {
   approval: z
@@ -254,16 +252,18 @@ export const SOURCES = z
 type SourceEntry = z.output<typeof SOURCE>
 
 /** The hub whose channel is the whole configuration of sources. */
-const HUB = checkedFollow(
-  z.strictObject({
-    ...FOLLOW_KEYS,
-    update: FOLLOWING.update,
-    brakes: SHARED.brakes,
-    every: SHARED.every,
-    auth: SHARED.auth,
-    ca: SHARED.ca,
-    proxy: SHARED.proxy,
-  }),
+const HUB = later(() =>
+  checkedFollow(
+    z.strictObject({
+      ...FOLLOW_KEYS,
+      update: FOLLOWING.update,
+      brakes: SHARED.brakes,
+      every: SHARED.every,
+      auth: SHARED.auth,
+      ca: SHARED.ca,
+      proxy: SHARED.proxy,
+    }),
+  ),
 )
 
 export const FOLLOWED_HUB = HUB.optional().describe(
