@@ -53,23 +53,13 @@ export const MARKETPLACE_KEYS = {
       .optional()
       .describe('The former names of packs, each with the current name.'),
   }))
-    .transform(
-      ({
-        name,
-        owner = name,
-        description = 'Agent Skills',
-        plugin,
-        retired = [],
-        renames = {},
-      }): MarketplaceConfig => ({
-        name,
-        owner,
-        description,
-        plugin,
-        retired,
-        renames,
-      }),
-    )
+    .transform(({ owner, description = 'Agent Skills', retired = [], renames = {}, ...entry }): MarketplaceConfig => ({
+      ...entry,
+      owner: owner ?? entry.name,
+      description,
+      retired,
+      renames,
+    }))
     .optional()
     .describe('/marketplace.git, a git remote with a plugin for each pack.'),
 }

@@ -212,21 +212,15 @@ function addressOf(url: string, auth: GateEntry['auth'], absolute: Absolute): Ga
 export function gateFaults(value: unknown): Fault[] {
   const gate = valueAt(value, 'gate')
   if (!isObject(gate)) return []
-  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env', 'sarif', ...OF_SCANNERS] : ['auth']
-  const misplaced = strangers
-    .filter((key) => Object.hasOwn(gate, key))
-    .map((key): Fault => ({
-      path: ['gate', key],
-      at: 'key',
-      message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
-    }))
-  const isScanner = Object.hasOwn(gate, 'scanner') || Object.hasOwn(gate, 'sarif') || Object.hasOwn(gate, 'url')
-  const unscanned = OF_SCANNERS.filter((key) => !isScanner && Object.hasOwn(gate, key)).map((key): Fault => ({
-    path: ['gate', key],
-    at: 'key',
-    message: 'goes with `scanner` or `sarif` alone',
-  }))
-  const faults = [...misplaced, ...unscanned]
+  const misplaced = (keys: readonly string[], partner: string): Fault[] =>
+    keys
+      .filter((key) => Object.hasOwn(gate, key))
+      .map((key) => ({ path: ['gate', key], at: 'key', message: `goes with ${partner} alone` }))
+  const isScanner = ['scanner', 'sarif', 'url'].some((key) => Object.hasOwn(gate, key))
+  const faults = Object.hasOwn(gate, 'url')
+    ? misplaced(['args', 'env', 'sarif', ...OF_SCANNERS], '`command`')
+    : misplaced(['auth'], '`url`')
+  if (!isScanner) faults.push(...misplaced(OF_SCANNERS, '`scanner` or `sarif`'))
   const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
