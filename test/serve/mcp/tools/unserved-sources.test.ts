@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { emptyReason } from '../../../../src/serve/mcp/tools/tools.ts'
-import { saidLacking } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
+import { saidLacking, saidOffers } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import type { UnservedSources } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'
 
@@ -31,4 +31,10 @@ test('where none is missing, or the host does not say, the answer stays as it is
 
 test('an empty list counts the sources that it does not name', () => {
   expect(emptyReason(catalogOf(), FORTY)).toContain('; 30 more sources have none.')
+})
+
+test('where no server offers more, nothing is said of it', () => {
+  const answer = { content: [], structuredContent: {} }
+
+  expect(saidOffers(answer, { snapshots: [] })).toBe(answer)
 })

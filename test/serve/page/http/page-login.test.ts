@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { loginPage } from '../../../../src/serve/page/http/login-page.ts'
 import { destinationIn } from '../../../../src/serve/page/http/page-login.ts'
 
 const HUB = 'https://example.com'
@@ -76,4 +77,11 @@ test.each([
   'skills/./a',
 ])('an address that leads out of the hub, or to the login, is replaced by the start page: %s', (to) => {
   expect(destinationIn(new URLSearchParams({ to }))).toBe('')
+})
+
+test('only a form after a refused token says that it has no access', () => {
+  const form = { up: '', to: '' }
+
+  expect(loginPage('Hub', form)).not.toContain('role="alert"')
+  expect(loginPage('Hub', { ...form, isRefused: true })).toContain('role="alert"')
 })

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { openLoose } from '../../../../src/sync/git/objects/loose-object.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 const run = promisify(execFile)
@@ -17,4 +19,15 @@ test('a pipe in place of an object is refused, and holds up nothing', async () =
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script, path], { timeout: 60_000 })
 
   expect(stdout.trim()).toBe('ESPIPE')
+})
+
+test('an object that is not there is none, and its folder need not be there either', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'file')
+  await writeFile(file, '')
+
+  expect(openLoose(join(folder.path, 'none'))).toBeUndefined()
+  expect(openLoose(join(folder.path, 'aa', 'none'))).toBeUndefined()
+  expect(openLoose(join(file, 'none'))).toBeUndefined()
+  expect(() => openLoose(file)).toThrow(/unexpected end of file|no header/)
 })
