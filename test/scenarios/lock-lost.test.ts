@@ -148,6 +148,53 @@ test('update of a source whose lock is lost locks what upstream has, and the oth
   ])
 })
 
+test('a source whose record has a problem of another version, and whose lock is lost, stays', async () => {
+  await using world = await World.create()
+  await followed(world)
+  await edited(join(world.home.state, 'sources/team.json'), (record) => (record.problem = { code: 'new', message: '' }))
+  await removed(world.home.lockFile)
+
+  expect(await world.home.command('sync')).toMatchObject({ status: 1 })
+  expect(await bodyIn(world.home)).toBe(FIRST)
+})
+
+test('lock says which step locks a source that has another url than what is served, if the lock is lost', async () => {
+  await using world = await World.create()
+  const { locked } = await followed(world)
+  const url = world.git.serve('moved', world.repository)
+  await world.home.configure({ team: [`url: ${url}`, 'every: 1h'] })
+  await removed(world.home.lockFile)
+
+  const locking = await world.home.command('lock')
+  const before = (await told(world.home)).sources[0]
+  const updated = await world.home.command('update', 'team')
+
+  expect(locking).toMatchObject({
+    status: 1,
+    stdout: expect.stringContaining(`what is served is of ${world.git.origin}/team.git; skillsyncd update team locks`),
+  })
+  expect(before).toMatchObject({ served: { commit: locked } })
+  expect(updated).toMatchObject({ status: 0 })
+  expect(await lockedIn(world.home)).not.toBe(locked)
+})
+
+test('a source that comes back with another url is not locked at what was kept of the first, if the lock is lost', async () => {
+  await using world = await World.create()
+  await followed(world)
+  const url = world.git.serve('moved', world.repository)
+  await world.home.configure({ other: [`url: ${url}`, 'every: 1h'] })
+  await world.synced()
+  await removed(world.home.lockFile)
+  await world.home.configure({ team: [`url: ${url}`, 'every: 1h'] })
+
+  const locking = await world.home.command('lock')
+
+  expect(locking).toMatchObject({
+    status: 1,
+    stdout: expect.stringContaining(`/team.git; skillsyncd update team locks`),
+  })
+})
+
 test('another configuration with the same state folder, and no lock beside it, lets nothing move', async () => {
   await using world = await World.create()
   const { locked } = await followed(world)

@@ -56,7 +56,7 @@ export class SourceRecords {
     this.#state = state
   }
 
-  /** `undefined` if there is no readable record: a damaged history counts as none. */
+  /** `undefined` if there is no readable record. */
   async read(id: SourceId): Promise<SourceRecord | undefined> {
     const file = this.#fileOf(id)
     const text = await readFile(file, 'utf8').catch((error: unknown) => {
@@ -84,24 +84,23 @@ export function recordNameOf(id: SourceId): string {
   return `sources/${fileNameOf(id)}`
 }
 
+/** A damaged history counts as none, but never costs the commit of the lock. */
 function parseRecord(text: string): SourceRecord | undefined {
   const value = parseJson(text)
   if (!isObject(value)) return undefined
-  const { url, movedTo, lastAttempt, lastSuccess, revision, followed, locked } = value
+  const { locked } = value
+  const history = historyIn(value)
+  return isText(locked) && isObjectId(locked) ? { ...(history ?? NEVER), locked } : history
+}
+
+function historyIn(value: Readonly<Record<string, unknown>>): SourceRecord | undefined {
+  const { url, movedTo, lastAttempt, lastSuccess, revision, followed } = value
   if (!isAbsentOr(isText)(url) || !isAbsentOr(isText)(movedTo)) return undefined
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
   const problem = problemIn(value['problem'])
   if ((value['problem'] !== undefined && problem === undefined) || !isAbsentOr(isRevision)(revision)) return undefined
   const at = { url, ...(movedTo !== undefined && { movedTo }) }
-  return {
-    ...at,
-    lastAttempt,
-    lastSuccess,
-    problem,
-    revision,
-    ...(isFollowed(followed) && { followed }),
-    ...(isText(locked) && isObjectId(locked) && { locked }),
-  }
+  return { ...at, lastAttempt, lastSuccess, problem, revision, ...(isFollowed(followed) && { followed }) }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {

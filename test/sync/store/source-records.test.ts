@@ -8,6 +8,8 @@ import { temporaryFolder } from '../../support/temporary.ts'
 import { snapshotOf, sourceId } from './samples.ts'
 
 const TEAM = sourceId('team')
+const LOCKED = 'b'.repeat(40)
+const NEVER = { lastAttempt: undefined, lastSuccess: undefined, problem: undefined, revision: undefined }
 
 const RECORD: SourceRecord = {
   url: 'https://git.example.com/skills.git',
@@ -57,11 +59,16 @@ test.each([
   ['has a time that is none', JSON.stringify({ ...RECORD, lastSuccess: '2026-99-99T03:04:05.006Z' })],
   ['has a code that no version of us knows', JSON.stringify({ ...RECORD, problem: { code: 'bored', message: '' } })],
   ['has a commit that is none', JSON.stringify({ ...RECORD, revision: { ref: 'main', commit: 'HEAD' } })],
-])('a record that %s is no record', async (_, text) => {
+])('a record that %s is no record, but keeps the commit of the lock', async (_, text) => {
   await using folder = await temporaryFolder()
   const { records } = await Store.open(folder.path)
 
-  await writeFile(join(folder.path, 'sources', 'team.json'), text)
+  const file = join(folder.path, 'sources', 'team.json')
+  await writeFile(file, text)
 
   expect(await records.read(TEAM)).toBeUndefined()
+  if (!text.endsWith('}')) return
+  await writeFile(file, text.replace(/}$/, `,"locked":"${LOCKED}"}`))
+
+  expect(await records.read(TEAM)).toEqual({ ...NEVER, locked: LOCKED })
 })

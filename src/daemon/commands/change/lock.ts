@@ -119,14 +119,15 @@ async function snapshotToLock(
   if (locked === undefined && source.update === 'locked') return readCandidate(looking, id)
   const end = locked === undefined ? await pullOneSource(id, ask) : undefined
   const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
-  if (held === undefined && locked !== undefined)
-    return (await heldAtCommit(store, id, locked))?.snapshot ?? readCandidate(looking, id, locked)
   const { problem = { code: 'nothing-served', message: 'nothing of it is served' } } = end ?? {}
-  if (held === undefined || end?.outcome === 'failed') return problem
-  const snapshot = await store.snapshots.read(held.snapshot)
-  // The served content can be from another address than the configuration names now.
+  if (end?.outcome === 'failed') return problem
+  const kept = held ?? (locked && (await heldAtCommit(store, id, locked)))
+  if (kept === undefined) return locked === undefined ? problem : readCandidate(looking, id, locked)
+  const snapshot = 'held' in kept ? kept.snapshot : await store.snapshots.read(kept.snapshot)
+  // The content can be from another address than the configuration names now.
   if (snapshot.url === source.url) return snapshot
-  return { ...problem, message: `what is served is of ${snapshot.url}; ${end?.problem?.message ?? ''}` }
+  const why = end?.problem?.message ?? `skillsyncd update ${id} locks what ${source.url} has`
+  return { ...problem, message: `what ${held ? 'is served' : 'was locked'} is of ${snapshot.url}; ${why}` }
 }
 
 /** Has the locked sources follow the lock at once: from then on, no loss of the lock lets them move. */
