@@ -231,6 +231,18 @@ test('a lock that cannot be read is an error: nothing newer is taken, and what i
   expect(await bodyOf(peer)).toBe(FIRST)
 })
 
+test('a start with a lock that cannot be read serves what the state folder has', async () => {
+  await using world = await World.create()
+  await moved(world)
+  await world.synced()
+  await writeFile(world.home.lockFile, '<<<<<<< HEAD\n')
+
+  const daemon = world.home.start('start')
+  await using peer = await modernHttp(await daemon.line())
+
+  expect(await bodyOf(peer)).toBe(FIRST)
+})
+
 test('a hold on this machine outranks the lock, and is told; release goes back to it', async () => {
   await using world = await World.create()
   const { locked, newest } = await moved(world)
