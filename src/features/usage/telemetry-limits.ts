@@ -208,7 +208,7 @@ class ActivatedSkills {
   }
 
   async #pluginsIn(view: ViewName, config: MarketplaceConfig): Promise<ReadonlyMap<string, Plugin>> {
-    const packs = this.#serving.packs?.views.packs ?? []
+    const packs = this.#serving.views?.packs ?? []
     return this.#plugins.of(servingFor(this.#serving, view).registry.catalog, async (catalog) => {
       const { plugins } = await runInSlices(pluginsIn(catalog, packs, config, undefined))
       return new Map(plugins.map((plugin) => [plugin.name, plugin]))

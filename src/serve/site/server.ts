@@ -152,7 +152,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
         const packs = comeOrGone(mark.packs, rooms.now.packs)
-        streams.endMoved(packs, (principal) => viewOf(principal, next.packs?.views))
+        streams.endMoved(packs, (principal) => viewOf(principal, next.views))
       },
       async [Symbol.asyncDispose]() {
         end()
@@ -191,7 +191,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     sessions.freeSubscriptionsOf(holder, asking)
     if (holder !== asking.holder) streams.endThoseOf(holder, () => rooms.spent.isAll)
   })
-  serving.packs?.views.usedBy({
+  serving.views?.usedBy({
     of: (view) => (streams.isOpenIn(view) ? 'stream' : sessions.isOpenIn(view) ? 'session' : undefined),
     end(view) {
       sessions.endThoseIn(view)
@@ -256,7 +256,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
-    views: serving.packs?.views,
+    views: serving.views,
     turnOf: (request, response, principal) =>
       heard.turns.begin(holderOf(request, principal), () => disconnectSignal(response)),
     answered: (request, response, answered) => audit.answered(request, response, answered),

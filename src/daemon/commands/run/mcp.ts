@@ -80,7 +80,7 @@ export const mcp: Command = {
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
-      const { name: view } = viewOf({ packs: packs && new Set(packs) }, serving.packs?.views)
+      const { name: view } = viewOf({ packs: packs && new Set(packs) }, serving.views)
       const served = withUsage(withAudit(servingFor(serving, view), audit), usage)
       await serveStream(
         context.logLevel === 'debug' ? withRequestLog(served, log) : served,

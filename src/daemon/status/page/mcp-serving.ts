@@ -39,11 +39,11 @@ export interface ServingParts {
 export function servingOf(parts: ServingParts): Serving {
   const { views } = parts
   const whole = registryServing(parts, views.registryOf(WHOLE))
-  const of = (view: ViewName): Serving =>
+  const ofView = (view: ViewName): Serving =>
     partsOfView(view).packs === WHOLE
       ? { ...registryServing(parts, views.registryOf(view)), view }
       : packServing(parts, view)
-  return { ...whole, packs: { views, of } }
+  return { ...whole, views, ofView }
 }
 
 /**

@@ -47,8 +47,7 @@ export function marketplaceServer({ registry, now, onError }: ServerParts): Feat
   }
 }
 
-function servedFrom({ registry, read, packs }: Serving): Pick<MarketplaceParts, 'catalogIn' | 'read' | 'packs'> {
-  const views = packs?.views
+function servedFrom({ registry, read, views }: Serving): Pick<MarketplaceParts, 'catalogIn' | 'read' | 'packs'> {
   return {
     catalogIn: (ring) => (views?.registryOf(viewOfRing(ring)) ?? registry).catalog,
     read,

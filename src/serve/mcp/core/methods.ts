@@ -43,8 +43,10 @@ export interface Serving {
   readonly use?: CountUse
   /** Text about this server for the client's model; it may name skills by URI. */
   readonly instructions?: string
-  /** The serving state of callers limited to packs. `undefined` if there are no packs. */
-  readonly packs?: PackServing
+  /** The views of packs and rings, beside everything. */
+  readonly views?: Views
+  /** Returns the serving state of a view. It is there if `views` is. */
+  readonly ofView?: (view: ViewName) => Serving
   /** The view that it serves; by default, everything. */
   readonly view?: ViewName
 }
@@ -74,23 +76,17 @@ export interface AnsweredFile extends Pick<AnsweredMessage, 'client' | 'principa
   readonly isFailed?: boolean
 }
 
-/** The serving state of each view. */
-export interface PackServing {
-  readonly views: Views
-  of(view: ViewName): Serving
-}
-
 /** Returns the serving state of a view. */
-export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole, view: ViewName): Whole | Serving {
+export function servingFor<Whole extends Pick<Serving, 'ofView'>>(serving: Whole, view: ViewName): Whole | Serving {
   if (view === WHOLE) return serving
-  if (serving.packs === undefined)
-    throw new TypeError(`There are no packs, and a view of ${JSON.stringify(view)} was asked for`)
-  return serving.packs.of(view)
+  if (serving.ofView === undefined)
+    throw new TypeError(`There are no views, and one of ${JSON.stringify(view)} was asked for`)
+  return serving.ofView(view)
 }
 
 /** Returns true if the holder is served from the view: the number of views is limited. */
-export function admits({ packs }: Pick<Serving, 'packs'>, view: ViewName, holder: ShareHolder): boolean {
-  return packs?.views.admit(view, holder) !== false
+export function admits({ views }: Pick<Serving, 'views'>, view: ViewName, holder: ShareHolder): boolean {
+  return views?.admit(view, holder) !== false
 }
 
 /** A group of methods, with the capabilities that it declares. */

@@ -71,7 +71,7 @@ export function mcpRoutes(parts: McpRouteOptions): Routes {
       ...route,
       ...(parts.hasPage && { page: '../' }),
       answer: async (request: IncomingMessage, response: ServerResponse, { name, principal, view }) => {
-        const pack = viewOfPack(view, name, serving.packs?.views)
+        const pack = viewOfPack(view, name, serving.views)
         if (pack === undefined) return sendError(response, { status: 404, code: -32000, message: parts.nothingHere })
         return answer(pack, principal, request, response)
       },

@@ -19,7 +19,7 @@ export interface PastParts {
   /** Returns the mark of the whole catalog that clients were last notified of. */
   readonly now: () => NotifiedCatalog
   readonly catalogOf: SessionLog['catalogOf']
-  readonly packs?: Serving['packs']
+  readonly views?: Serving['views']
 }
 
 /**
@@ -28,7 +28,7 @@ export interface PastParts {
  */
 export class MissedEvents {
   #serving: NotificationSource
-  #packs: Serving['packs']
+  #views: Serving['views']
   readonly #view: ViewName
   readonly #now: () => NotifiedCatalog
   readonly #catalogOf: SessionLog['catalogOf']
@@ -37,19 +37,19 @@ export class MissedEvents {
   #upTo: string | undefined
   readonly #looking = new SerialQueue()
 
-  constructor({ serving, view, now, catalogOf, packs }: PastParts) {
+  constructor({ serving, view, now, catalogOf, views }: PastParts) {
     this.#serving = serving
-    this.#packs = packs
+    this.#views = views
     this.#view = view
     this.#now = now
     this.#catalogOf = catalogOf
   }
 
   /** Replaces the forms of the same catalogs. `undefined` if they are equal; else the events of the difference. */
-  serve(serving: NotificationSource, packs?: Serving['packs']): Events | undefined {
+  serve(serving: NotificationSource, views?: Serving['views']): Events | undefined {
     const { forms } = this.#serving
     this.#serving = serving
-    this.#packs = packs
+    this.#views = views
     this.#known.clear()
     if (forms.digest === serving.forms.digest) return undefined
     const { catalog } = serving.registry
@@ -115,7 +115,7 @@ export class MissedEvents {
   /** Returns the view's part of an earlier catalog of its ring; `undefined` if its packs had other selection rules then. */
   #seenOf(catalog: Catalog | undefined, mark: NotifiedCatalog): Catalog | undefined {
     if (catalog === undefined || partsOfView(this.#view).packs === WHOLE) return catalog
-    return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
+    return this.#chooseAlike(mark) ? this.#views?.in(catalog, this.#view) : undefined
   }
 }
 

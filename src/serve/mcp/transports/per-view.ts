@@ -4,19 +4,19 @@ import type { Serving } from '../core/methods.ts'
 
 /** Holds one value for each view. It is created at the first use of the view, and dropped with the view. */
 export class PerView<One> {
-  readonly #serving: Pick<Serving, 'registry' | 'packs'>
+  readonly #serving: Pick<Serving, 'registry' | 'views'>
   readonly #make: (view: ViewName) => One
   /** A view that is built again has another registry. */
   readonly #made = new WeakMap<Registry, One>()
 
-  constructor(serving: Pick<Serving, 'registry' | 'packs'>, make: (view: ViewName) => One) {
+  constructor(serving: Pick<Serving, 'registry' | 'views'>, make: (view: ViewName) => One) {
     this.#serving = serving
     this.#make = make
   }
 
   of(view: ViewName): One {
-    const { registry: whole, packs } = this.#serving
-    const registry = packs?.views.registryOf(view) ?? whole
+    const { registry: whole, views } = this.#serving
+    const registry = views?.registryOf(view) ?? whole
     const known = this.#made.get(registry)
     if (known !== undefined) return known
     const made = this.#make(view)

@@ -2,7 +2,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import { WHOLE } from '../../view.ts'
 import type { Choices, ViewName } from '../../view.ts'
-import { servingFor } from '../core/methods.ts'
+import { admits, servingFor } from '../core/methods.ts'
 import type { Serving } from '../core/methods.ts'
 import { listenForEvents } from '../events/events.ts'
 import type { NotificationSource } from '../events/events.ts'
@@ -17,7 +17,7 @@ export interface ViewSubscriptions {
 }
 
 /** The serving state that the notifications are about. */
-type Told = NotificationSource & Pick<Serving, 'packs'>
+type Told = NotificationSource & Pick<Serving, 'views' | 'ofView'>
 
 /** The hubs of all views. They outlive a change of the configuration. */
 export class ViewHubs implements Disposable {
@@ -33,8 +33,8 @@ export class ViewHubs implements Disposable {
 
   constructor(serving: Told, catalogOf: SessionLog['catalogOf']) {
     this.#serving = serving
-    this.#choices = serving.packs?.views.choices
-    this.#rings = serving.packs?.views.notifiedRings
+    this.#choices = serving.views?.choices
+    this.#rings = serving.views?.notifiedRings
     this.#catalogOf = catalogOf
     // Created before the sessions: a change that is published while sessions are restored must reach those already
     // restored.
@@ -50,7 +50,7 @@ export class ViewHubs implements Disposable {
       view,
       now: () => this.now,
       catalogOf: this.#catalogOf,
-      packs: this.#serving.packs,
+      views: this.#serving.views,
     })
     const room = new OpenRoom(new Subscriptions(this.spent), past, serving)
     this.#rooms.set(view, room)
@@ -59,12 +59,12 @@ export class ViewHubs implements Disposable {
 
   /** True if the view names only existing packs. */
   has(view: ViewName): boolean {
-    return view === WHOLE || this.#serving.packs?.views.isNamed(view) === true
+    return view === WHOLE || this.#serving.views?.isNamed(view) === true
   }
 
   /** Returns true if the holder may use the view. Another view may be dropped to make room. */
   admit(view: ViewName, holder: ShareHolder): boolean {
-    return this.#serving.packs?.views.admit(view, holder) !== false
+    return admits(this.#serving, view, holder)
   }
 
   /** Closes a dropped view. Its subscribers have ended. */
@@ -75,7 +75,7 @@ export class ViewHubs implements Disposable {
 
   /** The mark of the catalog that clients were last notified of. */
   get now(): NotifiedCatalog {
-    return this.#markOf(this.#serving.registry.notified, this.#serving.packs?.views.notifiedRings)
+    return this.#markOf(this.#serving.registry.notified, this.#serving.views?.notifiedRings)
   }
 
   /**
@@ -84,7 +84,7 @@ export class ViewHubs implements Disposable {
    */
   marksBetween(before: Catalog, catalog: Catalog): { readonly before: NotifiedCatalog; readonly now: NotifiedCatalog } {
     const earlier = this.#rings
-    this.#rings = this.#serving.packs?.views.notifiedRings
+    this.#rings = this.#serving.views?.notifiedRings
     return { before: this.#markOf(before, earlier), now: this.#markOf(catalog, this.#rings) }
   }
 
@@ -95,11 +95,11 @@ export class ViewHubs implements Disposable {
 
   /** Replaces the serving state. Returns true if subscribers had to be notified of it. */
   serve(serving: Told): boolean {
-    const choices = serving.packs?.views.choices
+    const choices = serving.views?.choices
     let isNews = JSON.stringify(choices) !== JSON.stringify(this.#choices)
     this.#serving = serving
     this.#choices = choices
-    for (const [view, room] of this.#rooms) isNews = room.serve(servingFor(serving, view), serving.packs) || isNews
+    for (const [view, room] of this.#rooms) isNews = room.serve(servingFor(serving, view), serving.views) || isNews
     return isNews
   }
 
@@ -129,10 +129,10 @@ class OpenRoom implements ViewSubscriptions, Disposable {
     this.#telling = listenForEvents(serving, (events) => hub.tell(events))
   }
 
-  serve(serving: NotificationSource, packs: Serving['packs']): boolean {
+  serve(serving: NotificationSource, views: Serving['views']): boolean {
     this.#telling[Symbol.dispose]()
     this.#telling = listenForEvents(serving, (events) => this.hub.tell(events))
-    const events = this.past.serve(serving, packs)
+    const events = this.past.serve(serving, views)
     if (events !== undefined) this.hub.tell(events)
     return events !== undefined
   }

@@ -125,20 +125,20 @@ export class PageRoutes implements AsyncDisposable {
   }
 
   #viewOf({ principal }: Partial<Reader>): View {
-    return viewOf(principal, this.#parts.serving.packs?.views)
+    return viewOf(principal, this.#parts.serving.views)
   }
 
   /** `undefined` if there is no room for another view. */
   #registryOf({ name }: View, request: IncomingMessage, { principal }: Reader): Registry | undefined {
     const { serving, holderOf } = this.#parts
     if (name === WHOLE) return serving.registry
-    return admits(serving, name, holderOf(request, principal)) ? serving.packs?.views.registryOf(name) : undefined
+    return admits(serving, name, holderOf(request, principal)) ? serving.views?.registryOf(name) : undefined
   }
 
   /** The catalog of readers without a token. */
   get #publicCatalog(): Catalog {
-    const { registry, packs } = this.#parts.serving
-    return (packs?.views.registryOf(this.#viewOf({}).name) ?? registry).catalog
+    const { registry, views } = this.#parts.serving
+    return (views?.registryOf(this.#viewOf({}).name) ?? registry).catalog
   }
 
   #viewFor(request: IncomingMessage, reader: Reader, seen: View, registry: Registry): PageView {
@@ -151,7 +151,7 @@ export class PageRoutes implements AsyncDisposable {
     const up = upFrom(path)
     const params = new URLSearchParams(query)
     const isWhole = seen.packs === undefined
-    const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
+    const packs = isWhole ? (serving.views?.packs ?? []) : []
     // A public page has readers that the operator has not admitted.
     const isAdmitted = isWhole && (reader.principal !== undefined || !host.isTokenRequired)
     return {
