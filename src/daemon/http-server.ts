@@ -15,6 +15,7 @@ import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SessionJournal } from '../serve/mcp/transports/session-journal.ts'
 import { serveHttp } from '../serve/site/server.ts'
 import type { HttpOptions, HttpServer } from '../serve/site/server.ts'
+import type { LifecycleRules } from '../sync/catalog/operator-lifecycle.ts'
 import { httpOptionsOf, isTokenRequired, listenError, reachedFromElsewhereBy } from './access/http-options.ts'
 import { expiringIn } from './access/tokens.ts'
 import type { FeatureServer } from './cli/feature.ts'
@@ -86,7 +87,8 @@ export async function whileServing(
     isApart,
     metrics,
   })
-  const lifecycles = lifecyclesIn(config)
+  const lifecycles = (): LifecycleRules => lifecyclesIn(writer.daemon.parts.config)
+  sessions?.followLifecycles(lifecycles)
   // In the shared store, or else in the state folder.
   await using sessionLog = sessions ?? new SessionJournal({ ...writer.daemon.parts, lifecycles })
   await using audit = auditLogOf(config, 'http', log, systemClock)

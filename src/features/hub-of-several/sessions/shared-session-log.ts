@@ -2,6 +2,7 @@ import type { Clock } from '../../../base/async/clock.ts'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import type { Log } from '../../../base/log.ts'
+import { catalogOfMark } from '../../../serve/mcp/transports/session-journal.ts'
 import type {
   FoundSession,
   KeptSession,
@@ -12,12 +13,10 @@ import type {
   SessionsElsewhere,
   SessionsHere,
 } from '../../../serve/mcp/transports/session-store.ts'
-import { markedDigestIn } from '../../../serve/mcp/transports/session-store.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../../sync/catalog/operator-lifecycle.ts'
-import { unlessSyncError, SyncError } from '../../../sync/model/sync-error.ts'
+import { unlessSyncError } from '../../../sync/model/sync-error.ts'
 import type { SharedStore } from '../../../sync/postgres/shared-store.ts'
-import { pastCatalog } from '../../../sync/pull/generation-catalog.ts'
 import type { PastStore } from '../../../sync/pull/generation-catalog.ts'
 import { GenerationStore } from '../../../sync/store/generation-store.ts'
 import { SnapshotStore } from '../../../sync/store/snapshot-store.ts'
@@ -26,7 +25,9 @@ import { SessionLookups } from './session-lookups.ts'
 import { SessionRows } from './session-rows.ts'
 import { SessionWrites } from './session-writes.ts'
 
-interface Parts extends MarkedParts {
+interface Parts {
+  readonly store: Store
+  readonly shared: SharedStore
   readonly clock: Clock
   readonly log: Log
   /** An owner has so long to release a session that another process asks for, in milliseconds. */
@@ -66,6 +67,7 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
   /** True if news may have been lost: the rows of all own sessions are read again. */
   #isUnsure = false
   #isOver = false
+  #lifecycles: () => LifecycleRules = () => new Map()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -106,8 +108,23 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
     return this.#writes.add(record, isOwn)
   }
 
+  /** Follows the statements of the operator about skills over reloads. */
+  followLifecycles(lifecycles: () => LifecycleRules): void {
+    this.#lifecycles = lifecycles
+  }
+
+  /** The store of this process has the newest generations; the shared one has older ones, unless it is away. */
   async catalogOf(mark: NotifiedCatalog, ring?: string): Promise<Catalog | undefined> {
-    return markedCatalog(this.#parts, mark, ring)
+    const { store, shared } = this.#parts
+    const lifecycles = this.#lifecycles()
+    const own = await catalogOfMark(store, mark, ring, lifecycles)
+    if (own !== undefined) return own
+    try {
+      return await catalogOfMark(await sharedPast(store, shared), mark, ring, lifecycles)
+    } catch (error) {
+      unlessSyncError(error)
+      return undefined
+    }
   }
 
   async find(key: string): Promise<FoundSession | 'unknown' | undefined> {
@@ -264,51 +281,9 @@ const TAKE_MS = 3_000
 /** The rows of one statement. */
 const AT_ONCE = 1_000
 
-/** The stores that have earlier generations. */
-interface MarkedParts {
-  readonly store: Store
-  readonly shared: SharedStore
-  /** The statements of the operator about skills. */
-  readonly lifecycles?: LifecycleRules
-}
-
-/**
- * Returns the catalog of a mark, or that of a later ring then: from this process' own store, which has the newest generations, or else from the shared
- * one. `undefined` if neither has it, or if the database is away.
- */
-async function markedCatalog(
-  { store, shared, lifecycles }: MarkedParts,
-  mark: NotifiedCatalog,
-  ring?: string,
-): Promise<Catalog | undefined> {
-  const own = await catalogIn(async () => store, { mark, ring, lifecycles })
-  return own ?? (await catalogIn(async () => sharedPast(store, shared), { mark, ring, lifecycles }))
-}
-
 /** The shared generations, with the decisions that this process knows. */
 async function sharedPast({ folder, decisions }: Store, shared: SharedStore): Promise<PastStore> {
   const objects = await shared.open()
   const snapshots = new SnapshotStore(objects)
   return { generations: new GenerationStore(folder, objects, snapshots), snapshots, decisions }
-}
-
-interface MarkedCatalog {
-  readonly mark: NotifiedCatalog
-  readonly ring: string | undefined
-  readonly lifecycles: LifecycleRules | undefined
-}
-
-async function catalogIn(
-  open: () => Promise<PastStore>,
-  { mark, ring, lifecycles }: MarkedCatalog,
-): Promise<Catalog | undefined> {
-  const { generation: number, sources } = mark
-  try {
-    const catalog = await pastCatalog(await open(), { number, sources, lifecycles, ring })
-    return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
-  } catch (error) {
-    // It counts as collected: its sessions are notified of everything.
-    if (error instanceof SyncError) return undefined
-    throw error
-  }
 }

@@ -3,8 +3,9 @@ import type { Clock } from '../../../base/async/clock.ts'
 import type { Log } from '../../../base/log.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../../sync/catalog/operator-lifecycle.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError, unlessSyncError } from '../../../sync/model/sync-error.ts'
 import { pastCatalog } from '../../../sync/pull/generation-catalog.ts'
+import type { PastStore } from '../../../sync/pull/generation-catalog.ts'
 import { Journal, readJournal } from '../../../sync/store/files/journal.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { sessionLineOf, recordIn } from './session-line.ts'
@@ -15,8 +16,8 @@ interface Parts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** The statements of the operator about skills. */
-  readonly lifecycles?: LifecycleRules
+  /** The statements of the operator about skills, which a reload may change. */
+  readonly lifecycles?: () => LifecycleRules
 }
 
 /**
@@ -61,16 +62,8 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
   }
 
   async catalogOf(mark: NotifiedCatalog, ring?: string): Promise<Catalog | undefined> {
-    const { generation: number, sources } = mark
-    try {
-      const { store, lifecycles } = this.#parts
-      const catalog = await pastCatalog(store, { number, sources, lifecycles, ring })
-      return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
-    } catch (error) {
-      // It counts as collected: its sessions are notified of everything.
-      if (error instanceof SyncError) return undefined
-      throw error
-    }
+    const { store, lifecycles } = this.#parts
+    return catalogOfMark(store, mark, ring, lifecycles?.())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -101,5 +94,23 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
     const { log } = this.#parts
     if (failure === undefined) log.recovery('sessions-not-kept', '')
     else log.failure('warn', 'sessions-not-kept', { source: '', code: failure.code, message: failure.message })
+  }
+}
+
+/** Returns the catalog of a mark, in a ring; `undefined` if the store no longer has it. */
+export async function catalogOfMark(
+  store: PastStore,
+  mark: NotifiedCatalog,
+  ring: string | undefined,
+  lifecycles: LifecycleRules | undefined,
+): Promise<Catalog | undefined> {
+  const { generation: number, sources } = mark
+  try {
+    const catalog = await pastCatalog(store, { number, sources, lifecycles, ring })
+    return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
+  } catch (error) {
+    // It counts as collected: its sessions are notified of everything.
+    unlessSyncError(error)
+    return undefined
   }
 }

@@ -10,6 +10,8 @@ import type { KeptSession, SessionLimits } from '../../../../src/serve/mcp/trans
 import type { Session } from '../../../../src/serve/mcp/transports/session.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
+import { withLifecycles } from '../../../../src/sync/catalog/operator-lifecycle.ts'
+import type { LifecycleRules } from '../../../../src/sync/catalog/operator-lifecycle.ts'
 import type { GenerationEntry } from '../../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
@@ -234,6 +236,21 @@ test('the catalog of a mark has the sources and disabled skills of then, whateve
   expect(kept!.told).toEqual(mark)
   expect(urisOf(found!)).toEqual(urisOf(then))
   expect((await readFile(scene.file, 'utf8')).match(/"sources":\[\["three"/g)).toHaveLength(1)
+})
+
+test('the catalog of a mark has what the operator says about its skills now, after a reload too', async () => {
+  await using scene = await openScene()
+  const { generation, snapshots } = await scene.publish('one')
+  let rules: LifecycleRules = new Map()
+  const stated: LifecycleRules = new Map([[sourceId('team'), [{ include: ['one'], edit: { deprecated: 'Use two' } }]]])
+  const next = buildCatalog((await scene.store.generations.read(generation))!, [withLifecycles(snapshots[0]!, stated)])
+  const journal = new SessionJournal({ ...scene, lifecycles: () => rules })
+
+  const before = await journal.catalogOf(next)
+  rules = stated
+
+  expect(before).toBeUndefined()
+  expect((await journal.catalogOf(next))?.digest).toBe(next.digest)
 })
 
 const STEP = fc.record({
