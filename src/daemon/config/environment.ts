@@ -69,7 +69,7 @@ export function environmentOf(variables: Variables, userHome: string | undefined
       return folder('XDG_CONFIG_HOME') ?? belowHome('name the file with --config', '.config')
     },
     get state() {
-      return stateOf(variables, () => belowHome('name the state folder with --state', '.local', 'state'))
+      return stateFolderOf(variables, () => belowHome('name the state folder with --state', '.local', 'state'))
     },
     // The service's folder has priority: in the user's folder, only this part may be writable.
     runtime: absolute(variables['RUNTIME_DIRECTORY']?.split(':')[0]) ?? folder('XDG_RUNTIME_DIR'),
@@ -137,7 +137,7 @@ function countIn(text: string | undefined): number {
  * The service manager's folder has priority: it may be the only writable one. The variable can list several, separated
  * by colons.
  */
-function stateOf(variables: Variables, below: () => string): string {
+function stateFolderOf(variables: Variables, below: () => string): string {
   const ofService = absolute(variables['STATE_DIRECTORY']?.split(':')[0])
   return ofService ?? join(absolute(variables['XDG_STATE_HOME']) ?? below(), 'skillsyncd')
 }

@@ -124,7 +124,7 @@ export function sourceItem(source: SourceStatus, now: Date): Extract<Item, { rea
     ...(problem === undefined ? [] : [problemOf(problem)]),
     ...(movedTo === undefined ? [] : [movedProblem(movedTo)]),
   ]
-  const [state, urgency] = [stateOf(source), urgencyOf(source, now)]
+  const [state, urgency] = [sourceStateOf(source), urgencyOf(source, now)]
   return { kind: 'source', id, source: id, state, urgency, problems, parts: skillItems(source) }
 }
 
@@ -138,7 +138,7 @@ function movedProblem(movedTo: string): ItemProblem {
   }
 }
 
-function stateOf(source: SourceStatus): SourceState {
+function sourceStateOf(source: SourceStatus): SourceState {
   const { problem, decision, served, lastAttempt, lookingSince } = source
   if (problem !== undefined && isAwaitingDecision(problem.code)) return 'waiting'
   if (problem !== undefined && !isByChoice(problem.code)) return 'failing'
@@ -153,7 +153,7 @@ function urgencyOf(source: SourceStatus, now: Date): Urgency {
   const code = problem?.code
   if (movedTo !== undefined || tally.waiting > 0 || mismatched > 0) return 'person'
   if (code !== undefined && !isByChoice(code)) return failureUrgency(code, lastSuccess, now)
-  if (stateOf(source) === 'failing') return 'retried'
+  if (sourceStateOf(source) === 'failing') return 'retried'
   return code !== undefined || isKept(decision) ? 'chosen' : 'well'
 }
 

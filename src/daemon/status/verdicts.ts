@@ -9,7 +9,7 @@ import { strayLinks } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { surveyProblems } from '../../sync/model/verdict/skill-problems.ts'
-import { isListed, stateOf } from '../../sync/model/verdict/skill-states.ts'
+import { isListed, verdictStateOf } from '../../sync/model/verdict/skill-states.ts'
 import type { DecidedSkills } from '../../sync/model/verdict/skill-states.ts'
 import { NO_WAYS } from '../../sync/model/verdict/verdict.ts'
 import type { SkillProblem, Verdict, Ways } from '../../sync/model/verdict/verdict.ts'
@@ -32,7 +32,7 @@ export function verdictsIn(
   const ofArchives = Map.groupBy(archiveDiagnostics(catalog, source, config.serve.archives), ({ path }) => path)
   return (skill) => {
     const { path } = skill
-    const state = stateOf(skill, decided)
+    const state = verdictStateOf(skill, decided)
     const match = decided.out.get(path)
     const reasons = [
       ...(match === undefined ? [] : [outProblem(source, path, disabledBy(match))]),

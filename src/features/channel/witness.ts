@@ -51,7 +51,7 @@ export const witness: Command = {
   },
   async run(context) {
     const { signal, streams } = context
-    const state = stateOf(context)
+    const state = stateFolderIn(context)
     const listen = listenOf(context)
     const logKeys = logKeysOf(context)
     const key = await signerIn(context)
@@ -73,7 +73,7 @@ export const witness: Command = {
   },
 }
 
-function stateOf({ values: { state } }: Context): string {
+function stateFolderIn({ values: { state } }: Context): string {
   if (typeof state === 'string' && state !== '') return resolve(state)
   throw new UsageError('hub witness needs --state DIR: what it has cosigned must survive a restart')
 }

@@ -12,7 +12,7 @@ import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
 import { offlineError } from '../../sync/model/sync-error.ts'
 import { withNaming, withoutNaming } from '../../sync/model/uris/named-uris.ts'
 import { readUpstreamSkillUri } from '../../sync/model/uris/upstream-uri.ts'
-import { decidedIn, stateOf } from '../../sync/model/verdict/skill-states.ts'
+import { decidedIn, verdictStateOf } from '../../sync/model/verdict/skill-states.ts'
 import type { VerdictState } from '../../sync/model/verdict/verdict.ts'
 import { shownValue } from '../../sync/skill/contract/contract-value.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
@@ -146,7 +146,7 @@ export class Additions {
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
     const decided = snapshot && decidedIn(snapshot, configuredIn(config, id).source, store.decisions)
     const findings = (skill?.findings ?? []).map(({ message }) => message)
-    return { source: id, path, upstream, state: skill && decided && stateOf(skill, decided), findings }
+    return { source: id, path, upstream, state: skill && decided && verdictStateOf(skill, decided), findings }
   }
 
   #sourceOf(id: SourceId): McpSource {

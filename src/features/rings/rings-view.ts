@@ -23,7 +23,7 @@ export function ringsView({ host, up }: Pick<PageView, 'host' | 'up'>, rings: re
 function cardOf(ring: PageRing, at: number, now: Date): Html {
   const behind = ring.sources.filter(({ isNewest }) => !isNewest)
   const stopped = behind.filter((source) => source.stopped !== undefined).length
-  const state = stateOf(behind.length, stopped)
+  const state = stateLabel(behind.length, stopped)
   // Those with other content are the ones that people ask about.
   const shown = [...behind, ...ring.sources.filter(({ isNewest }) => isNewest)].slice(0, SHOWN_SOURCES)
   return html`<section class="card" id="ring-${ring.id}" aria-label="Ring ${ring.id}">
@@ -53,7 +53,7 @@ const COLUMNS = ['Source', 'Commit', 'Since', 'Next', 'Stopped by']
 /** A table of all sources of a large hub would be megabytes. */
 const SHOWN_SOURCES = 200
 
-function stateOf(behind: number, stopped: number): { readonly text: string; readonly tone: string } {
+function stateLabel(behind: number, stopped: number): { readonly text: string; readonly tone: string } {
   if (stopped > 0) return { text: `${countOf(stopped, 'source')} stopped`, tone: 'warn' }
   return behind > 0
     ? { text: `other content of ${countOf(behind, 'source')}`, tone: 'warn' }

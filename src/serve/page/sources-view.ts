@@ -52,7 +52,7 @@ function ringsLink({ host, isAdmitted, up }: PageView): Html {
 
 function rowOf(source: SourceHealth, view: Pick<PageView, 'host' | 'up'>): Html {
   const { id, problem, decisions, lastSuccess, pending, served, tally } = source
-  const { text, tone } = stateOf(source)
+  const { text, tone } = stateLabel(source)
   return html`<section aria-label="Source ${id}">
     <details id="source-${id}">
       <summary>
@@ -128,7 +128,7 @@ interface State {
  * Returns the state to show. "Up to date" requires the two equal commits that prove it. A source that a person keeps
  * from changing never has this state.
  */
-function stateOf(source: SourceHealth): State {
+function stateLabel(source: SourceHealth): State {
   const trouble = troubleOf(source)
   if (trouble !== undefined) return TROUBLES[trouble]
   const { served, upstream, problem, decisions, lock, isFixed, isLooking } = source

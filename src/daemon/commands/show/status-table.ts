@@ -65,7 +65,7 @@ function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly st
     skillsText(tally),
     served?.commit.slice(0, digits) ?? '-',
     upstream?.commit.slice(0, digits) ?? '-',
-    stateOf(source),
+    sourceStateText(source),
     upstream === undefined ? 'never' : agoText(upstream.at, now),
     lookingSince === undefined ? next : 'fetching',
   ]
@@ -91,7 +91,7 @@ const MOST_SKILLS = 10
 /**
  * "Up to date" appears only with the two commits that prove it, and not if the operator keeps the source from moving.
  */
-function stateOf(source: SourceStatus): string {
+function sourceStateText(source: SourceStatus): string {
   const { served, upstream, lastAttempt, problem, decision, tally, mismatched } = source
   if (problem !== undefined) return problem.code
   if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'

@@ -69,7 +69,7 @@ async function standingOf(source: Source, entry: LockEntry | undefined, ask: Ask
     ...(differences.length > 0 && { differences }),
   }
   if ('message' in found) return { ...told, state: 'failed', problem: found }
-  return { ...told, state: stateOf(entry, differences, found), upstream: placeOf(found) }
+  return { ...told, state: standingStateOf(entry, differences, found), upstream: placeOf(found) }
 }
 
 async function foundOf(source: Source, ask: AskWriter): Promise<Revision | SourceFailure> {
@@ -80,7 +80,11 @@ async function foundOf(source: Source, ask: AskWriter): Promise<Revision | Sourc
   }
 }
 
-function stateOf(entry: LockEntry | undefined, differences: readonly string[], found: Revision): Standing['state'] {
+function standingStateOf(
+  entry: LockEntry | undefined,
+  differences: readonly string[],
+  found: Revision,
+): Standing['state'] {
   if (entry === undefined) return 'missing'
   if (differences.length > 0) return 'differs'
   const locked = entry.revision

@@ -75,10 +75,10 @@ export type SkillStates = ReadonlyMap<string, SkillState>
 
 /** The skills of a snapshot, those that are withheld included. */
 export function skillStatesOf(snapshot: Pick<Snapshot, 'skills'> | undefined): SkillStates {
-  return new Map(snapshot?.skills.map((skill) => [skill.path, stateOf(skill)]))
+  return new Map(snapshot?.skills.map((skill) => [skill.path, skillStateOf(skill)]))
 }
 
-function stateOf(skill: Skill): SkillState {
+function skillStateOf(skill: Skill): SkillState {
   const { name = '', digest, description, kept, findings } = skill
   const [reason] = kept?.faults ?? findings
   const isOut = !isLockable(skill) || digest === undefined

@@ -37,7 +37,7 @@ export function decidedIn(
 }
 
 /** The state of a skill: the one place that says if it is served. Nothing here changes what is served. */
-export function stateOf(skill: Skill, { out, waiting }: DecidedSkills): VerdictState {
+export function verdictStateOf(skill: Skill, { out, waiting }: DecidedSkills): VerdictState {
   const { path, standing } = skill
   if (out.has(path)) return 'disabled'
   if (waiting.has(path)) return 'waiting'
@@ -55,7 +55,7 @@ export function tallyOf(skills: readonly Skill[], decided: DecidedSkills): Tally
   const tally = { seen: skills.length, links: 0, waiting: 0, withheld: 0, partly: 0, disabled: 0, served: 0 }
   const links = strayLinks(skills)
   for (const skill of skills) {
-    const state = stateOf(skill, decided)
+    const state = verdictStateOf(skill, decided)
     tally[state === 'withheld' && links.has(skill) ? 'links' : state] += 1
   }
   return tally
