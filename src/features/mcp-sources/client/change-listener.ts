@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { backoffMs } from '../../../daemon/runtime/reaction.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { declaresOmitted } from './capabilities.ts'
 import { isUnheard } from './change-feed.ts'
@@ -182,12 +183,11 @@ class OpenWatch {
   }
 }
 
-/**
- * Returns a delay that grows from one second to five minutes. Half of it is random, so that clients do not all return
- * to a restarted server at once.
- */
+const BACKOFF = { firstMs: 1_000, longestMs: 300_000 }
+
+/** Half of the delay is random, so that clients do not all return to a restarted server at once. */
 function delayMs(failures: number): number {
-  const most = Math.min(300_000, 1000 * 2 ** Math.min(failures, 10))
+  const most = backoffMs(BACKOFF, failures + 1)
   return most / 2 + Math.random() * (most / 2)
 }
 
