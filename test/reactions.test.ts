@@ -28,7 +28,7 @@ const PLACES: Readonly<Record<string, readonly [count: number, reason: string]>>
     'a host asked for a pause, clients wait, or the followers outlive the channels that saw them',
   ],
   'features/hub-of-several/replica.ts': [1, 'a notification waits for other processes'],
-  'features/mcp-sources/client/': [2, 'the client of MCP keeps a stream open'],
+  'features/mcp-sources/client/': [1, 'the client of MCP keeps a stream open'],
   'features/marketplace/git/marketplace-server.ts': [1, 'an answer that takes long is kept alive'],
   'serve/http/server/': [4, 'connections and streams have times of their own, below the daemon'],
   'serve/page/http/page-routes.ts': [1, 'each open page follows what it shows'],

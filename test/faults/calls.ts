@@ -29,6 +29,8 @@ export function steady(home: Home): void {
   home.env['NODE_OPTIONS'] = `--import=${STEADY_NAMES}`
   // What goes to the pool of threads goes through one.
   home.env['UV_THREADPOOL_SIZE'] = '1'
+  // What is compiled is written once, by whichever run is the first.
+  home.env['NODE_DISABLE_COMPILE_CACHE'] = '1'
 }
 
 /** Runs the program to its end and gives every call it made at a path, in order. `log` is written anew. */

@@ -146,7 +146,7 @@ export const SYNC_ERROR_RULES = {
   'limit-exceeded': {
     meaning: 'Something is larger than this machine accepts. Nothing is trimmed: the commit is not taken',
     ends: 'person',
-    fix: 'Raise the key that the message names; without one, narrow `include` of the source, or have less of it upstream',
+    fix: 'If the message names no key, this limit is fixed: narrow `include` of the source, or have less of it upstream',
   },
   'git-missing': {
     meaning: 'The source needs git or ssh, which is missing or cannot run',
